@@ -1,0 +1,5 @@
+"""`python -m trueup`."""
+
+from trueup.cli import main
+
+main()

@@ -1,0 +1,115 @@
+"""CRH and PM: weights that are logarithms of each worker's share of the total loss.
+
+Li et al., Resolving conflicts in heterogeneous data by truth discovery and source reliability estimation,
+SIGMOD 2014:
+
+    d_i = (1/k_i) sum_j loss(x_ij, t_j) / std_j
+    CRH: w_i = -log(d_i / sum d)        PM: w_i = -log(d_i / max d)
+
+Squared loss gives weighted means, absolute loss weighted medians. As published, the squared loss is divided by
+the standard deviation and not by the variance, so questions in larger units count more; `scale="var"` mends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trueup.algorithms.contract import Algorithm, State
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.algorithms.contract import Kind
+    from trueup.arrays import Floats
+    from trueup.block import Block, Scaling
+
+SMALLEST_SHARE = 1e-8
+SCALINGS: dict[str, Scaling] = {
+    "std": "inverse_std",
+    "var": "inverse_variance",
+    "none": "informative",
+}
+
+
+@dataclass(frozen=True)
+class CRH(Algorithm):
+    """Conflict resolution on heterogeneous data, for numbers.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute"}
+    scale : {"std", "var", "none"}
+        What the loss of a question is divided by.
+    per_count : bool
+        Mean loss per answer; False: sums, with which a worker of few answers looks good.
+    """
+
+    loss: Literal["squared", "absolute"] = "squared"
+    scale: Literal["std", "var", "none"] = "std"
+    per_count: bool = True
+
+    name = "crh"
+
+    def __post_init__(self) -> None:
+        if self.loss not in ("squared", "absolute"):
+            raise TrueupError(f'loss: {self.loss!r} is not "squared" or "absolute".')
+        if self.scale not in ("std", "var", "none"):
+            raise TrueupError(f'scale: {self.scale!r} is not "std", "var" or "none".')
+
+    @property
+    def kind(self) -> Kind:
+        return "linear" if self.loss == "squared" else "robust"
+
+    def truths(self, block: Block, state: State) -> Floats:
+        if self.loss == "squared":
+            return super().truths(block, state)
+        if state.step == 0 and block.precision is None:
+            return block.median
+        weight = state["weight"].take(block.workers)
+        return block.weighted_median(
+            weight if block.precision is None else weight * block.precision
+        )
+
+    def tally(self, block: Block, state: State, x: Floats) -> Floats:
+        scaling = SCALINGS[self.scale]
+        if self.loss == "squared":
+            return block.squared_distances(x, scaling)[None]
+        return block.by_worker(np.sqrt(block.squares(x)), getattr(block, scaling))[None]
+
+    def update(self, state: State, sums: Floats) -> State:
+        facts = state.facts
+        distance = sums[0] * facts.informative
+        if self.per_count:
+            distance = distance / np.maximum(facts.n_informative, 1.0)
+        reference = facts.spread(self.reference(state, distance))
+        share = np.divide(distance, reference, out=np.ones(len(distance)), where=reference > 0)
+        weight = self.reward(np.maximum(share, SMALLEST_SHARE))
+        # Nobody differs from the truths: all alike.
+        none = facts.spread(facts.panel_sum(weight * facts.informative)) <= 0
+        return state.now(weight=facts.weigh(np.where(none, 1.0, weight)))
+
+    def reference(self, state: State, distance: Floats) -> Floats:
+        """Return for each panel what the distances are compared with: their sum."""
+        return state.facts.panel_sum(distance)
+
+    def reward(self, share: Floats) -> Floats:
+        """Return the weight for a share of the loss."""
+        return -np.log(share)
+
+
+@dataclass(frozen=True)
+class PM(CRH):
+    """CRH with the largest distance as reference: the worst worker gets (almost) no weight.
+
+    Aydin et al., Crowdsourcing for multiple-choice question answering, AAAI 2014, as used for numbers.
+    """
+
+    name = "pm"
+
+    def reference(self, state: State, distance: Floats) -> Floats:
+        return state.facts.panel_max(distance)
+
+    def reward(self, share: Floats) -> Floats:
+        return -np.log(share) + 1e-7

@@ -1,0 +1,280 @@
+"""The one loop that runs every algorithm: truths, tallies, update, until nothing moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trueup.algorithms.contract import Algorithm, Facts, State
+from trueup.arrays import segment_max, segment_sum
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueup.answers import Answers
+    from trueup.arrays import Bools, Floats, Ints
+    from trueup.block import Block
+    from trueup.engines.protocol import Engine
+
+MAX_ITER = 14
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """The outcome of a first step.
+
+    Attributes
+    ----------
+    centre, offset : array
+        Truth of each question relative to its centre, on the scale on which the answers were combined.
+    variance : array
+        Variance of each truth, seen as a weighted mean with fixed weights; NaN where the algorithm has no
+        weights.
+    weight : array
+        Weight of each worker; the weights of a panel sum to 1.
+    noise : array
+        Variance of each worker around the truths, in units of the answers squared.
+    bias : array or None
+        Bias of each worker, where the algorithm has one.
+    state : State
+        What the algorithm believes of the workers, as it is used inside.
+    iterations : array
+        Updates used, for each panel.
+    settled : array
+        Whether the truths of a panel came to rest.
+    moved : array
+        Largest last move of a truth, in pooled standard deviations, for each panel.
+    """
+
+    algorithm: Algorithm
+    centre: Floats
+    offset: Floats
+    variance: Floats
+    weight: Floats
+    noise: Floats
+    bias: Floats | None
+    state: State
+    iterations: Ints
+    settled: Bools
+    moved: Floats
+
+    @property
+    def x(self) -> Floats:
+        """Truth of each question, on the scale on which the answers were combined."""
+        return self.centre + self.offset
+
+    @property
+    def facts(self) -> Facts:
+        """What was known before the first iteration."""
+        return self.state.facts
+
+    @property
+    def kind(self) -> Literal["linear", "robust"]:
+        """Whether the truths are weighted means of the answers."""
+        return self.algorithm.kind
+
+
+def run(
+    algorithm: Algorithm,
+    answers: Answers,
+    *,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    threads: int | None = None,
+    engine: Engine | None = None,
+    callback: Callable[[int, float], None] | None = None,
+) -> Aggregate:
+    """Run an algorithm over answers.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    answers : Answers
+        Panels are run together; each stops by its own tolerance, as if it were alone.
+    max_iter : int
+        Largest number of updates of the worker state.
+    tol : float
+        Stop when no truth moves by more than this many pooled standard deviations; 0 runs all iterations.
+    threads : int, optional
+        Threads over blocks of questions; the result does not depend on it.
+    engine : Engine, optional
+        Where the passes run; default: in memory.
+    callback : callable, optional
+        Called after each iteration with its number and the largest move of a truth, in pooled standard
+        deviations.
+    """
+    if max_iter < 0:
+        raise TrueupError(f"max_iter: found {max_iter}, must not be negative.")
+    if not tol >= 0:
+        raise TrueupError(f"tol: found {tol}, must not be negative.")
+    engine = engine or MemoryEngine(answers, threads=threads)
+    facts = survey(engine, answers)
+    state = algorithm.start(facts)
+    limit = max_iter if algorithm.iterates else 0
+    if algorithm.max_updates is not None:
+        limit = min(limit, algorithm.max_updates)
+
+    active = (facts.pool > 0) & (limit > 0)
+    iterations = np.zeros(facts.n_panels, dtype=np.int64)
+    moved = np.zeros(facts.n_panels)
+    unit = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
+    for step in range(limit):
+        if not active.any():
+            break
+        sweep = engine.sweep(_iteration(algorithm, state))
+        if step > 0 and not algorithm.truth_free:
+            assert sweep.panel_peaks is not None  # noqa: S101  the visit gives them
+            moved = np.where(active, sweep.panel_peaks / unit, moved)
+            active = active & ((moved > tol) | (tol == 0.0))
+            if callback is not None:
+                callback(step, float(moved.max()))
+            if not active.any():
+                break
+        assert sweep.sums is not None  # noqa: S101
+        new = algorithm.update(state, sweep.sums)
+        if algorithm.truth_free:
+            change = facts.panel_max(np.abs(new["weight"] - state["weight"]))
+            size = facts.panel_max(np.abs(new["weight"]))
+            moved = np.where(active, change / np.where(size > 0, size, 1.0), moved)
+            if callback is not None:
+                callback(step + 1, float(moved.max()))
+        state = _freeze(state, new, active)
+        iterations = iterations + active
+        if algorithm.truth_free:
+            active = active & ((moved > tol) | (tol == 0.0))
+
+    return _conclude(algorithm, engine, answers, state, iterations, moved, active, unit, tol)
+
+
+def survey(engine: Engine, answers: Answers) -> Facts:
+    """Count, and find the pooled variance of each panel."""
+
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        ones = np.ones(block.n_questions)
+        counts = block.by_worker(None, np.column_stack([ones, block.informative])).T
+        if block.precision is None:
+            precision = squared = counts[1]
+            within = block.std**2 * block.counts
+        else:
+            precision = block.by_worker(block.precision, block.informative)
+            squared = block.by_worker(block.precision**2, block.informative)
+            weight, total = block.weigh(np.ones(block.n_workers))
+            within = block.by_question(block.squares(total / weight)) * (block.std > 0)
+        per_panel = np.stack([within, block.counts - 1.0])
+        totals = [segment_sum(row, block.panel_questions) for row in per_panel]
+        return Visit(sums=np.stack([*counts, precision, squared]), panel_sums=np.stack(totals))
+
+    sweep = engine.sweep(visit)
+    assert sweep.sums is not None  # noqa: S101
+    assert sweep.panel_sums is not None  # noqa: S101
+    within, overlap = sweep.panel_sums
+    return Facts(
+        worker_panel=answers.worker_panel,
+        n_panels=answers.n_panels,
+        n_answers=sweep.sums[0],
+        n_informative=sweep.sums[1],
+        precision=sweep.sums[2],
+        precision_squared=sweep.sums[3],
+        pool=np.divide(within, overlap, out=np.zeros(len(overlap)), where=overlap > 0),
+        overlap=overlap,
+        worker_variance=answers.worker_variance,
+        answer_variance=answers.answer_variance,
+    )
+
+
+def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, dict[str, Floats]], Visit]:
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:
+        local = state.of(block)
+        if algorithm.truth_free:
+            return Visit(sums=algorithm.tally(block, local, np.empty(0)))
+        x = algorithm.truths(block, local)
+        peaks = None
+        if state.step > 0:
+            peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
+        return Visit(sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={"x": x})
+
+    return visit
+
+
+def _freeze(old: State, new: State, active: Bools) -> State:
+    """Let panels that have come to rest keep their state."""
+    values = new.values
+    if not active.all():
+        going = active[old.facts.worker_panel]
+        values = {
+            name: np.where(going, value, old.values[name]) if name in old else value
+            for name, value in new.values.items()
+        }
+    return State(old.facts, values, old.step + 1)
+
+
+def _conclude(
+    algorithm: Algorithm,
+    engine: Engine,
+    answers: Answers,
+    state: State,
+    iterations: Ints,
+    moved: Floats,
+    active: Bools,
+    unit: Floats,
+    tol: float,
+) -> Aggregate:
+    """Find the final truths, then what is left over around them, then how sure they are."""
+    facts = state.facts
+
+    def residuals(block: Block, kept: dict[str, Floats]) -> Visit:
+        local = state.of(block)
+        x = algorithm.truths(block, local)
+        sums = [block.squared_distances(x)[None], algorithm.own_share(block, local, x)[None]]
+        if algorithm.finishes:
+            sums.append(algorithm.tally(block, local, x))
+        peaks = None
+        if "x" in kept and not algorithm.truth_free:
+            peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
+        return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={"x": x})
+
+    sweep = engine.sweep(residuals)
+    assert sweep.sums is not None  # noqa: S101
+    if sweep.panel_peaks is not None:
+        moved = np.where(active, sweep.panel_peaks / unit, moved)
+    ss, freedom = sweep.sums[0], facts.n_informative - sweep.sums[1]
+    if algorithm.finishes:
+        state = algorithm.finish(state, sweep.sums[2:])
+    noise = algorithm.noise(state, ss, freedom)
+    agree = facts.spread((facts.pool == 0).astype(float)) > 0
+    noise = np.where(agree, 0.0, noise)
+
+    def certainty(block: Block, kept: dict[str, Floats]) -> Visit:
+        local = state.of(block)
+        x = algorithm.final_truths(block, local, kept["x"])
+        variance = algorithm.uncertainty(block, local, kept["x"], noise[block.worker_slice])
+        if variance is None:
+            variance = np.full(block.n_questions, np.nan)
+        return Visit(questions={"truth": x, "variance": variance})
+
+    engine.sweep(certainty)
+    weight = state["weight"]
+    total = facts.spread(facts.panel_sum(weight))
+    zero = facts.pool == 0
+    variance = engine.kept("variance")
+    if zero.any():
+        variance = np.where(zero[answers.question_panel], 0.0, variance)
+    return Aggregate(
+        algorithm=algorithm,
+        centre=answers.centre,
+        offset=engine.kept("truth"),
+        variance=variance,
+        weight=weight / total,
+        noise=noise,
+        bias=state.values.get("bias"),
+        state=state,
+        iterations=iterations,
+        settled=~active | (moved <= tol) | (iterations == algorithm.max_updates),
+        moved=moved,
+    )

@@ -1,0 +1,185 @@
+"""The inverse-variance family: DTD, CATD and BLUE.
+
+All weigh a worker by one over its variance and differ in what they know of it: nothing but the distance
+from the outcome (DTD), that and how many answers it rests on (CATD), or the variance itself (BLUE).
+
+    SS_i      = sum_j (x_ij - t_j)^2
+    sigma_i^2 = (SS_i + nu0 s^2) / (k_i + nu0)                     correction "none"
+              = (SS_i + nu0 s^2) / (sum_j (1 - p_ij) + nu0)        correction "loo"
+    w_i       = g(k_i) / sigma_i^2,     t_j = sum_i w_i x_ij / sum_i w_i
+
+with `s^2` the pooled variance. As published (`preset="paper"`: no correction, nu0 = 0) the iteration runs into
+a singularity of the likelihood, one worker with variance 0 who dictates all truths; the correction and two
+pseudo-answers prevent that and are the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from trueup.algorithms.contract import Facts
+    from trueup.arrays import Floats
+    from trueup.block import Block
+
+
+@dataclass(frozen=True)
+class DTD(Algorithm):
+    """Distance from the outcome: weights are inverse mean squared distances from the truths.
+
+    After Grofman, Owen and Feld (1983), iterated; the numeric LFC of Raykar et al. (2010) without features
+    (LFC_N) is the same update.
+
+    Parameters
+    ----------
+    correction : {"loo", "none"}
+        "loo" counts `1 - p_ij` for an answer that made up the share p_ij of its own truth.
+    nu0 : float
+        Pseudo-answers at the pooled variance.
+    init : {"mean", "median"}
+        The first truths.
+    floor_abs : float
+        Smallest variance in answer units, instead of the relative floor; 0 keeps the relative one.
+    """
+
+    correction: Literal["loo", "none"] = "loo"
+    nu0: float = 2.0
+    init: Literal["mean", "median"] = "mean"
+    floor_abs: float = 0.0
+
+    name = "dtd"
+
+    def __post_init__(self) -> None:
+        if self.correction not in ("loo", "none"):
+            raise TrueupError(f'correction: {self.correction!r} is not "loo" or "none".')
+        if self.init not in ("mean", "median"):
+            raise TrueupError(f'init: {self.init!r} is not "mean" or "median".')
+        if not (self.nu0 >= 0 and self.floor_abs >= 0):
+            raise TrueupError("nu0, floor_abs: must not be negative.")
+
+    @classmethod
+    def preset(cls, name: str) -> Self:
+        """Return the algorithm `"paper"`: as published, or `"robust"`: our default."""
+        if name == "paper":
+            return cls(correction="none", nu0=0.0)
+        if name == "robust":
+            return cls()
+        raise TrueupError(f'preset: {name!r} is not "paper" or "robust".')
+
+    def truths(self, block: Block, state: State) -> Floats:
+        if self.init == "median" and state.step == 0:
+            return block.median
+        return super().truths(block, state)
+
+    def tally(self, block: Block, state: State, x: Floats) -> Floats:
+        squares = block.squared_distances(x)
+        if self.correction == "none":
+            return squares[None]
+        weight = state["weight"]
+        taken = weight * block.by_worker(
+            block.precision, block.informative / block.total_weight(weight)
+        )
+        return np.stack([squares, taken])
+
+    def update(self, state: State, sums: Floats) -> State:
+        variance = self.variance(state.facts, sums)
+        return state.now(
+            weight=state.facts.weigh(self.reward(state.facts.n_informative) / variance),
+            variance=variance,
+        )
+
+    def variance(self, facts: Facts, sums: Floats) -> Floats:
+        """Return the variance of each worker from its squared distances."""
+        pool = facts.pool_of_worker
+        freedom = facts.n_informative - (sums[1] if self.correction == "loo" else 0.0)
+        variance = facts.variance(sums[0] + self.nu0 * pool, freedom + self.nu0)
+        if self.floor_abs:
+            variance = np.clip(variance, self.floor_abs, 1.0 / self.floor_abs)
+        return np.where(variance > 0, variance, 1.0)  # a panel in which all agree
+
+    def reward(self, n_informative: Floats) -> Floats | float:
+        """Return what the number of answers adds to the weight: nothing."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class CATD(DTD):
+    """Confidence-aware truth discovery: DTD that trusts a worker of few answers less.
+
+    The weight is one over the upper end of the confidence interval of the worker's variance,
+    `w_i = chi2.ppf(alpha/2, k_i) / SS_i`, that is `g(k) = chi2.ppf(alpha/2, k) / k`. On complete data it is
+    the same as DTD. Li et al., A confidence-aware approach for truth discovery on long-tail data, VLDB 2015.
+
+    Parameters
+    ----------
+    alpha : float
+        One minus the level of the interval.
+    """
+
+    alpha: float = 0.05
+
+    name = "catd"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.alpha < 1:
+            raise TrueupError(f"alpha: found {self.alpha}, must be between 0 and 1.")
+
+    def reward(self, n_informative: Floats) -> Floats:
+        """Return `chi2.ppf(alpha/2, k) / k`."""
+        from scipy.special import gammaincinv
+
+        counts, where = np.unique(np.maximum(n_informative, 1.0), return_inverse=True)
+        reward: Floats = (2.0 * gammaincinv(0.5 * counts, 0.5 * self.alpha) / counts)[where]
+        return reward
+
+
+@dataclass(frozen=True)
+class Blue(DTD):
+    """Best linear unbiased estimate for known worker variances (or known answer variances).
+
+    `t_j = sum_i (x_ij / sigma_i^2) / sum_i (1 / sigma_i^2)`, with variance `1 / sum_i (1 / sigma_i^2)`: of all
+    unbiased weighted means the one with the smallest variance (Aitken 1935). Where the variance of only
+    some workers is known, the others' are learned as in DTD.
+    """
+
+    name = "blue"
+    needs_variance = True
+
+    def start(self, facts: Facts) -> State:
+        known = self._known(facts)
+        pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
+        variance = np.where(np.isnan(known), pool, known)
+        return State(facts, {"weight": 1.0 / variance, "variance": variance})
+
+    def update(self, state: State, sums: Floats) -> State:
+        facts = state.facts
+        known = self._known(facts)
+        variance = np.where(np.isnan(known), self.variance(facts, sums), known)
+        return state.now(weight=1.0 / variance, variance=variance)
+
+    @staticmethod
+    def _known(facts: Facts) -> Floats:
+        """Known variances, NaN where unknown; with known answer variances all are."""
+        if facts.worker_variance is not None:
+            return facts.worker_variance
+        if np.isnan(facts.answer_variance):
+            raise TrueupError(
+                "worker_variance: the method blue needs known variances. Pass worker_variance= or "
+                "answer_variance=, or choose a method that learns them, such as dtd."
+            )
+        return np.full(facts.n_workers, facts.answer_variance)
+
+    def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
+        return np.maximum(state["variance"], VARIANCE_FLOOR * state.facts.pool_of_worker)
+
+    def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
+        return 1.0 / block.total_weight(state["weight"])

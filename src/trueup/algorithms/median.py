@@ -1,0 +1,113 @@
+"""Medians: plain, and weighted by what each worker's typical error turns out to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.algorithms.contract import Facts, Kind
+    from trueup.arrays import Floats
+    from trueup.block import Block
+
+
+@dataclass(frozen=True)
+class Median(Algorithm):
+    """Median of the answers to each question, the midpoint of the middle two for an even number.
+
+    The variance of a truth is the large-sample one for normal workers of unequal variance,
+    `(pi/2) k / (sum_i 1/sigma_i)^2`, and that of the mean for one or two answers.
+    """
+
+    name = "median"
+
+    @property
+    def kind(self) -> Kind:
+        return "robust"
+
+    def truths(self, block: Block, state: State) -> Floats:
+        if block.precision is None:
+            return block.median
+        return block.weighted_median(np.sqrt(block.precision))
+
+    def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
+        return state.facts.variance(ss, state.facts.n_informative)
+
+    def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
+        variance = noise.take(block.workers)
+        if block.precision is not None:
+            variance = variance / block.precision
+        few = block.by_question(variance) / block.counts**2
+        with np.errstate(divide="ignore"):  # all agree: variance 0
+            many = 0.5 * np.pi * block.counts / block.by_question(1.0 / np.sqrt(variance)) ** 2
+        return np.where(block.counts <= 2, few, many)
+
+
+@dataclass(frozen=True)
+class WeightedMedian(Algorithm):
+    """Weighted median of the answers, the weights learned from each worker's mean absolute error.
+
+    The maximum-likelihood estimate if the errors of worker i are Laplace with scale `d_i`:
+
+        d_i = (sum_j |x_ij - t_j| + nu0 d) / (k_i + nu0),   w_i = 1 / d_i,   t_j = weighted median
+
+    with `d` the mean absolute error of all workers. Known worker variances fix the weight at `1/sigma_i`.
+
+    Parameters
+    ----------
+    nu0 : float
+        Pseudo-answers with the typical error, which keep a lucky worker from taking over.
+    """
+
+    nu0: float = 2.0
+
+    name = "weighted_median"
+
+    def __post_init__(self) -> None:
+        if not self.nu0 >= 0:
+            raise TrueupError(f"nu0: found {self.nu0}, must not be negative.")
+
+    @property
+    def kind(self) -> Kind:
+        return "robust"
+
+    def start(self, facts: Facts) -> State:
+        known = facts.worker_variance
+        weight = np.ones(facts.n_workers)
+        if known is not None and not np.isnan(known).any():
+            weight = 1.0 / np.sqrt(known)
+        return State(facts, {"weight": weight})
+
+    def truths(self, block: Block, state: State) -> Floats:
+        return block.weighted_median(self._answer_weights(block, state))
+
+    def _answer_weights(self, block: Block, state: State) -> Floats:
+        weight = state["weight"].take(block.workers)
+        return weight if block.precision is None else weight * np.sqrt(block.precision)
+
+    def weights(self, block: Block, state: State, x: Floats) -> Floats:
+        weight = self._answer_weights(block, state)
+        return weight / block.spread(block.by_question(weight))
+
+    def tally(self, block: Block, state: State, x: Floats) -> Floats:
+        error = np.sqrt(block.squares(x))
+        return block.by_worker(error, block.informative)[None]
+
+    def update(self, state: State, sums: Floats) -> State:
+        facts = state.facts
+        total, count = facts.panel_sum(sums[0]), facts.panel_sum(facts.n_informative)
+        typical = np.divide(total, count, out=np.zeros(facts.n_panels), where=count > 0)
+        error = (sums[0] + self.nu0 * facts.spread(typical)) / np.maximum(
+            facts.n_informative + self.nu0, 1.0
+        )
+        floor = np.sqrt(VARIANCE_FLOOR * facts.pool_of_worker)
+        weight = 1.0 / np.maximum(error, np.where(floor > 0, floor, 1.0))
+        known = facts.worker_variance
+        if known is not None:
+            weight = np.where(np.isnan(known), weight, 1.0 / np.sqrt(known))
+        return state.now(weight=facts.weigh(weight))

@@ -1,0 +1,98 @@
+"""Algorithms by name: ours, those registered at run time, and those of installed packages.
+
+A package offers its own under the entry point group `trueup.algorithms`:
+
+    [project.entry-points."trueup.algorithms"]
+    my_method = "my_package:MyAlgorithm"
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from trueup.algorithms.contract import Algorithm
+from trueup.algorithms.crh import CRH, PM
+from trueup.algorithms.gtm import GTM
+from trueup.algorithms.inverse_variance import CATD, DTD, Blue
+from trueup.algorithms.iptd import IPTD, PTD
+from trueup.algorithms.kdem import KDEm
+from trueup.algorithms.mean import Mean
+from trueup.algorithms.median import Median, WeightedMedian
+from trueup.algorithms.student_t import StudentT
+from trueup.algorithms.subject_bias import SubjectBias
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+ENTRY_POINTS = "trueup.algorithms"
+
+_ours: tuple[type[Algorithm], ...] = (
+    Mean,
+    Median,
+    WeightedMedian,
+    Blue,
+    DTD,
+    CATD,
+    GTM,
+    CRH,
+    PM,
+    PTD,
+    IPTD,
+    KDEm,
+    SubjectBias,
+    StudentT,
+)
+_known: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in _ours}
+_known["lfc_n"] = DTD  # the numeric LFC of Raykar et al. is the same update
+
+
+def register(algorithm: type[Algorithm], name: str | None = None) -> type[Algorithm]:
+    """Make an algorithm known by name, so that `estimate(method=name)` finds it. Works as a decorator."""
+    name = name or algorithm.name
+    if not name:
+        raise TrueupError(f"{algorithm.__name__}: give the class a `name` to register it by.")
+    if _known.get(name, algorithm) is not algorithm:
+        raise TrueupError(f"{algorithm.__name__}: the name {name!r} is taken; choose another.")
+    _known[name] = algorithm
+    return algorithm
+
+
+def _installed() -> EntryPoints:
+    from importlib.metadata import entry_points  # slow to import, rarely needed
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def names() -> list[str]:
+    """Return the names of all algorithms, ours first."""
+    others = [point.name for point in _installed()]
+    return list(dict.fromkeys([*_known, *others]))
+
+
+def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
+    """Return the algorithm meant by a name, a class, or an algorithm itself.
+
+    >>> find("crh")
+    CRH(loss='squared', scale='std', per_count=True)
+    """
+    if isinstance(method, Algorithm):
+        return method
+    if isinstance(method, type) and issubclass(method, Algorithm):
+        return method()
+    if not isinstance(method, str):
+        raise TrueupError(
+            f"method: found {type(method).__name__}, expected a name or an Algorithm."
+        )
+    if method in _known:
+        return _known[method]()
+    for point in _installed():
+        if point.name == method:
+            found = point.load()
+            if not (isinstance(found, type) and issubclass(found, Algorithm)):
+                raise TrueupError(f"method: the entry point {method!r} is not an Algorithm class.")
+            return found()
+    near = difflib.get_close_matches(method.lower(), names(), n=1, cutoff=0.5)
+    hint = f' Did you mean "{near[0]}"?' if near else ""
+    raise TrueupError(f"method: {method!r} is not known.{hint} Known: {', '.join(names())}.")

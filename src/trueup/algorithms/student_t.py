@@ -1,0 +1,127 @@
+"""Robust truths: every worker's errors have a Student or Huber distribution with a scale of its own.
+
+    u_ij  = (nu + 1) / (nu + r_ij^2 / s_i^2)              Student
+          = min(1, c / |r_ij / s_i|)                      Huber
+    s_i^2 = (sum_j u_ij r_ij^2 + nu0 s^2) / (k_i + nu0)
+    t_j   = sum_i (u_ij/s_i^2) x_ij / sum_i (u_ij/s_i^2)
+
+The truth of a question is iterated inside the question, starting at its median, so that a single gross answer is
+left aside and not averaged in. Lange, Little and Taylor, Robust statistical modeling using the t distribution,
+JASA 1989; Huber, Robust Statistics, 1981 (proposal 2 for the scale).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.algorithms.contract import Facts, Kind
+    from trueup.arrays import Floats
+    from trueup.block import Block
+
+INNER_STEPS = 50
+INNER_TOLERANCE = 1e-10  # of the standard error of a truth
+HUBER_C = 1.345
+HUBER_SCALE = 0.7101645  # E[min(|z|, c)^2] for a standard normal z and c = 1.345
+
+
+@dataclass(frozen=True)
+class StudentT(Algorithm):
+    """Per-worker Student errors: the choice when some answers are grossly wrong.
+
+    Parameters
+    ----------
+    nu : float
+        Degrees of freedom of the errors.
+    nu0 : float
+        Pseudo-answers at the pooled variance.
+    errors : {"student", "huber"}
+        The shape of the errors.
+    """
+
+    nu: float = 4.0
+    nu0: float = 2.0
+    errors: Literal["student", "huber"] = "student"
+
+    name = "student_t"
+
+    def __post_init__(self) -> None:
+        if not (self.nu > 0 and self.nu0 >= 0):
+            raise TrueupError("nu, nu0: nu must be positive and nu0 not negative.")
+        if self.errors not in ("student", "huber"):
+            raise TrueupError(f'errors: {self.errors!r} is not "student" or "huber".')
+
+    @property
+    def kind(self) -> Kind:
+        return "linear"
+
+    def start(self, facts: Facts) -> State:
+        variance = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
+        return State(facts, {"weight": np.ones(facts.n_workers), "variance": variance})
+
+    def truths(self, block: Block, state: State) -> Floats:
+        x = block.median
+        if state.step == 0:
+            return x
+        precision = 1.0 / state["variance"]
+        going = np.ones(
+            len(x), dtype=bool
+        )  # each question stops by itself, whatever block it is in
+        still = INNER_TOLERANCE / np.sqrt(block.total_weight(precision))
+        for _ in range(INNER_STEPS):
+            share = self.discount(block, state, x)
+            if block.precision is not None:
+                share *= block.precision
+            total = block.by_question(share, precision)
+            share *= block.values
+            new = block.by_question(share, precision) / total
+            moved = np.abs(new - x) > still
+            x = np.where(going, new, x)
+            going &= moved
+            if not going.any():
+                break
+        return x
+
+    def discount(self, block: Block, state: State, x: Floats) -> Floats:
+        """Return u_ij: how far each answer is believed, given its distance from the truth."""
+        scaled = block.squares(x)
+        scaled *= (1.0 / state["variance"]).take(block.workers)
+        if self.errors == "student":
+            return (self.nu + 1.0) / (self.nu + scaled)
+        return HUBER_C / np.maximum(np.sqrt(scaled), HUBER_C)
+
+    def tally(self, block: Block, state: State, x: Floats) -> Floats:
+        u = self.discount(block, state, x)
+        if self.errors == "huber":
+            u *= u / HUBER_SCALE
+        u *= block.squares(x)
+        return block.by_worker(u, block.informative)[None]
+
+    def update(self, state: State, sums: Floats) -> State:
+        facts = state.facts
+        pool = facts.pool_of_worker
+        variance = facts.variance(sums[0] + self.nu0 * pool, facts.n_informative + self.nu0)
+        variance = np.where(variance > 0, variance, 1.0)
+        return state.now(weight=facts.weigh(1.0 / variance), variance=variance)
+
+    def weights(self, block: Block, state: State, x: Floats) -> Floats:
+        share = self.discount(block, state, x)
+        share *= (1.0 / state["variance"]).take(block.workers)
+        if block.precision is not None:
+            share *= block.precision
+        return share / block.spread(block.by_question(share))
+
+    def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
+        return np.maximum(state["variance"], VARIANCE_FLOOR * state.facts.pool_of_worker)
+
+    def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
+        """Return the large-sample variance of a location estimate with these errors."""
+        total = block.total_weight(1.0 / state["variance"])
+        factor = (self.nu + 3.0) / (self.nu + 1.0) if self.errors == "student" else 1.0 / 0.95
+        return factor / total

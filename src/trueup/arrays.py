@@ -1,0 +1,124 @@
+"""Array types, and the few segment operations that numpy and scipy do not name.
+
+A *segment* is a run of consecutive entries: the answers of one question, the workers of one panel.
+Segments are described as in a compressed sparse row matrix, by `indptr` with one entry more than
+there are segments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+# Entries handled at a time where an operation needs room for a rectangle of them.
+BATCH = 1 << 20
+SMALL_INDEX = np.iinfo(np.int32).max
+
+
+def index_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """Return the narrower integer type that can hold `largest`: half the memory, most often."""
+    return np.int32 if largest <= SMALL_INDEX else np.int64
+
+
+def narrow(array: NDArray[np.integer], largest: int) -> Indices:
+    """Return the array in the narrower integer type that can hold `largest`."""
+    if index_type(largest) is np.int32:
+        return array.astype(np.int32, copy=False)
+    return array.astype(np.int64, copy=False)
+
+
+def offsets(counts: NDArray[np.integer]) -> Ints:
+    """Return the `indptr` of segments with the given lengths."""
+    indptr = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr
+
+
+def expand(starts: Ints, counts: Ints) -> Ints:
+    """Return the positions `start .. start + count` of all segments, one after another.
+
+    >>> expand(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    shift = starts - offsets(counts)[:-1]
+    return np.arange(int(counts.sum()), dtype=np.int64) + np.repeat(shift, counts)
+
+
+def group_order(keys: NDArray[np.integer], groups: int) -> Indices:
+    """Return the stable order that sorts small integer `keys`, in linear time.
+
+    A matrix with one entry per row, at column `keys[row]`, lists its rows by column when it is
+    turned from rows to columns: a counting sort, several times faster than a comparison sort.
+    """
+    from scipy.sparse import csr_array
+
+    entries = len(keys)
+    largest = max(entries, groups)
+    matrix = csr_array((entries, groups), dtype=np.int8)
+    matrix.indptr = np.arange(entries + 1, dtype=index_type(largest))
+    matrix.indices = keys.astype(index_type(largest), copy=False)
+    matrix.data = np.ones(entries, dtype=np.int8)
+    order: Indices = matrix.tocsc().indices
+    return order
+
+
+def rectangles(
+    indptr: Indices, batch: int = BATCH, *, square: bool = False
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield segments of equal length together: their numbers, and a rectangle of positions.
+
+    A rectangle has one row per segment and one column per entry, and at most `batch` entries unless
+    a single segment has more (`square`: so many pairs of entries), so that ragged data can be
+    handled by whole arrays. No segment may be empty.
+    """
+    counts = np.diff(indptr)
+    order = np.argsort(counts, kind="stable")
+    lengths, starts = np.unique(counts[order], return_index=True)
+    for k, rows in zip(lengths.tolist(), np.split(order, starts)[1:], strict=True):
+        most = max(1, batch // (k * k if square else k))
+        for at in range(0, len(rows), most):
+            part = rows[at : at + most]
+            yield part, indptr[part].astype(np.int64)[:, None] + np.arange(k)
+
+
+def compact(labels: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the labels renumbered from 0 without gaps, and the old ones they stand for.
+
+    >>> [part.tolist() for part in compact(np.array([7, 2, 7]), size=9)]
+    [[1, 0, 1], [2, 7]]
+    """
+    # Where a table of all labels would be large, those in use are sorted instead.
+    if size > 4 * len(labels) + 1024:
+        used, new = np.unique(labels, return_inverse=True)
+        return new.astype(np.int64), used
+    in_use = np.zeros(size, dtype=bool)
+    in_use[labels] = True
+    return (np.cumsum(in_use) - 1)[labels], np.flatnonzero(in_use)
+
+
+def segment_max(values: Floats, indptr: Ints) -> Floats:
+    """Return the largest value of each segment, 0 for an empty one (values are not negative)."""
+    result = np.zeros(len(indptr) - 1)
+    filled = indptr[1:] > indptr[:-1]
+    if filled.any():
+        result[filled] = np.maximum.reduceat(values, indptr[:-1][filled])
+    return result
+
+
+def segment_sum(values: Floats, indptr: Ints) -> Floats:
+    """Return the sum of each segment, 0 for an empty one."""
+    result = np.zeros(len(indptr) - 1)
+    filled = indptr[1:] > indptr[:-1]
+    if filled.any():
+        result[filled] = np.add.reduceat(values, indptr[:-1][filled])
+    return result

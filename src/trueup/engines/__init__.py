@@ -1,0 +1,1 @@
+"""Where a pass over the answers runs. Every engine has the same shape and gives the same numbers."""

@@ -1,0 +1,188 @@
+"""The errors this library raises, and the one voice they speak in.
+
+A message names the argument or column first, then says what was found there, then what to do
+about it, all on one line. Text that comes from the caller's data is shortened and quoted, so that
+no id or value, however odd, can break the line or flood the terminal.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+LONGEST_VALUE = 40
+MOST_ROWS = 5
+MOST_NAMES = 10
+
+
+class TrueupError(ValueError):
+    """Something this library was given cannot be used as it is."""
+
+
+class TrueupWarning(UserWarning):
+    """The result is what was asked for, but there is a reason not to trust it blindly."""
+
+
+class AnswersError(TrueupError):
+    """The table of answers is not one that truth can be estimated from."""
+
+
+class BadRows(AnswersError):  # noqa: N818
+    """Some rows of a column cannot be used; the message names them by number."""
+
+
+class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
+    """A package that this call needs is not installed."""
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import a package that only some installations have.
+
+    Parameters
+    ----------
+    module
+        Dotted name of the module.
+    extra
+        The extra of this library that installs it.
+
+    Raises
+    ------
+    MissingExtra
+        When it cannot be imported, with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        message = f'Package {package}: not installed. Run: pip install "trueup[{extra}]"'
+        raise MissingExtra(message) from error
+
+
+def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
+    r"""Write a value so that it stays on one line and is short.
+
+    Examples
+    --------
+    >>> print(quoted("two\nlines"), quoted(3), quoted("x" * 50))
+    "two\nlines" 3 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    """
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if isinstance(value, str):
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def listing(values: Sequence[object], most: int) -> str:
+    """Quote values one after another, and count those left out."""
+    text = ", ".join(quoted(value) for value in values[:most])
+    left = len(values) - most
+    return f"{text} and {left} more" if left > 0 else text
+
+
+def places(rows: Sequence[int], values: Sequence[object] | None = None) -> str:
+    """Name the first of these rows, each with its value where that says something."""
+    shown = [str(row) for row in rows[:MOST_ROWS]]
+    if values is not None:
+        shown = [f"{row} ({quoted(value)})" for row, value in zip(shown, values, strict=False)]
+    return ("row " if len(rows) == 1 else "rows ") + ", ".join(shown)
+
+
+def first_rows(
+    bad: NDArray[np.bool_],
+    row: NDArray[np.int64] | None = None,
+    values: NDArray[Any] | None = None,
+) -> str:
+    """Name the first rows that a mask marks.
+
+    Parameters
+    ----------
+    bad
+        True where something is wrong, over the kept rows of a table.
+    row
+        Original row numbers of the kept rows; None when no row was dropped.
+    values
+        What stands in these rows, over the kept rows as well.
+
+    Examples
+    --------
+    >>> first_rows(np.array([False, True, True]), values=np.array([1.0, -2.0, -3.0]))
+    'rows 1 (-2.0), 2 (-3.0)'
+    """
+    at = np.flatnonzero(bad)
+    rows = (at if row is None else row[at]).tolist()
+    return places(rows, None if values is None else values[at[:MOST_ROWS]].tolist())
+
+
+def bad_rows(
+    column: object,
+    rows: Sequence[int],
+    n_rows: int,
+    fault: tuple[str, str],
+    remedy: str,
+    values: Sequence[object] | None = None,
+) -> BadRows:
+    """Build the error for a column with unusable values.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    rows
+        Positions of all offending rows, counted from 0.
+    n_rows
+        Number of rows looked at.
+    fault
+        What is wrong, in the singular and the plural ("is missing", "are missing").
+    remedy
+        One or more sentences on what to do.
+    values
+        What stands in the first few of these rows.
+    """
+    count = len(rows)
+    noun = "value" if n_rows == 1 else "values"
+    return BadRows(
+        f"Column {quoted(column)}: {count} of {n_rows} {noun} {fault[count > 1]}, "
+        f"{'first ' if count > 1 else ''}at {places(rows, values)}. {remedy}"
+    )
+
+
+def nearest(name: str, candidates: Sequence[object]) -> str | None:
+    """Find the candidate most likely meant by a name; case and outer spaces weigh nothing."""
+    plain = {text.strip().casefold(): text for text in candidates if isinstance(text, str)}
+    found = difflib.get_close_matches(name.strip().casefold(), plain, n=1)
+    return plain[found[0]] if found else None
+
+
+def missing_column(name: object, found: Sequence[object], argument: str) -> AnswersError:
+    """Build the error for a column that is not there.
+
+    Parameters
+    ----------
+    name
+        The column asked for.
+    found
+        The columns there are.
+    argument
+        The keyword that chooses this column, or nothing where several columns share one.
+    """
+    there = f"The columns are {listing(found, MOST_NAMES)}." if found else "There are no columns."
+    likely = nearest(name, found) if isinstance(name, str) else None
+    if likely is not None:
+        advice = f"Did you mean {argument + '=' if argument else ''}{quoted(likely)}?"
+    elif argument:
+        advice = f'Name the column that holds it: {argument}="...".'
+    else:
+        advice = "Name a column that is there."
+    return AnswersError(f"Column {quoted(name)}: not found. {there} {advice}")

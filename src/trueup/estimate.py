@@ -1,0 +1,177 @@
+"""estimate(): answers in, truths out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
+from trueup.algorithms.registry import find
+from trueup.answers import Answers
+from trueup.errors import TrueupError, TrueupWarning
+from trueup.result import Diagnosis, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Duplicates
+
+INTERVALS = (
+    "intervals take the weights of the workers as known and their errors as independent; they do not contain an "
+    "error that all workers share"
+)
+# A worker with more than this share of all weight decides nearly alone.
+DICTATOR = 0.9
+# Moves of a truth, in pooled standard deviations, that are worth a warning.
+NOT_SETTLED = 1e-2
+
+
+def estimate(
+    answers: Any,
+    method: str | Algorithm = "dtd",
+    shrink: str = "none",
+    *,
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: str | Mapping[Any, float] | None = None,
+    answer_variance: str | None = None,
+    duplicates: Duplicates = "error",
+    level: float = 0.95,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    threads: int | None = None,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+) -> Estimate:
+    """Estimate the true value of every question from the answers of many workers.
+
+    Parameters
+    ----------
+    answers : data frame, path, array, sparse matrix or Answers
+        A pandas, polars, pyarrow or duckdb table (or dict of columns) with one answer per row, a CSV or Parquet
+        file, or an array workers x questions with NaN where there is no answer.
+    method : str or Algorithm
+        The first step: "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm", "crh", "pm", "ptd",
+        "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
+        `CRH(scale="var")`.
+    shrink : str
+        The second step. Only "none" so far.
+    transform : {"log", "log1p", "logit"}, optional
+        Scale on which the answers are combined; estimates and intervals are carried back.
+    bounds : (low, high), optional
+        Estimates and intervals stay inside.
+    worker_variance : mapping or str, optional
+        Known variances of workers (or of some), or the column that has them, for "blue".
+    answer_variance : str, optional
+        Column with the variance of each answer: a source's own standard error squared.
+    duplicates : {"error", "mean", "first"}
+        What to do when a worker answered a question more than once.
+    level : float
+        Level of the intervals.
+    max_iter, tol : int, float
+        Limits of the iteration: number of updates, and the move of a truth (in pooled standard deviations) below
+        which it ends.
+    threads : int, optional
+        Default: all processors. It changes the time, not the result.
+    question, worker, answer : str
+        Names of the columns; `task`, `worker`, `label` are recognised as well.
+
+    Examples
+    --------
+    >>> est = estimate([[10.0, 4.0, 7.0], [11.0, 5.0, 7.5], [16.0, 1.0, 3.0]], method="crh")
+    >>> est.estimate.round(2).tolist()
+    [10.51, 4.49, 7.24]
+    """
+    if shrink != "none":
+        raise TrueupError(f'shrink: {shrink!r} is not known. Known: "none".')
+    if not 0 < level < 1:
+        raise TrueupError(f"level: found {level}, must be between 0 and 1.")
+    data = Answers.of(
+        answers,
+        question=question,
+        worker=worker,
+        answer=answer,
+        duplicates=duplicates,
+        transform=transform,
+        bounds=bounds,
+        worker_variance=worker_variance,
+        answer_variance=answer_variance,
+    )
+    algorithm = find(method)
+    aggregate = run(algorithm, data, max_iter=max_iter, tol=tol, threads=threads)
+    said = _warnings(data, aggregate)
+    for text in said:
+        warnings.warn(text, TrueupWarning, stacklevel=2)
+    return _result(data, aggregate, level, said)
+
+
+def _result(data: Answers, aggregate: Aggregate, level: float, said: tuple[str, ...]) -> Estimate:
+    from scipy.special import ndtri
+
+    unknown = (aggregate.facts.overlap == 0)[data.question_panel]
+    if data.worker_variance is not None or data.precision is not None:
+        unknown[:] = False  # known variances need no second answer
+    std_error = np.sqrt(np.where(unknown, np.nan, aggregate.variance))
+    half = ndtri(0.5 + 0.5 * level) * std_error
+    scale, x = data.scale, aggregate.x
+    base = scale.backward(x)
+    if not np.isfinite(base).all():
+        raise TrueupError("transform: an estimate is too large for a number when carried back.")
+    error = std_error * scale.slope(x)
+    nothing = np.zeros(len(x))
+    assumptions = [INTERVALS]
+    if unknown.any():
+        assumptions.append(
+            "where no question has two answers the workers cannot be compared: intervals are unknown there"
+        )
+    return Estimate(
+        answers=data,
+        aggregate=aggregate,
+        diagnosis=Diagnosis(
+            method=aggregate.algorithm.name or type(aggregate.algorithm).__name__,
+            shrink="none",
+            iterations=int(aggregate.iterations.max(initial=0)),
+            settled=bool(aggregate.settled.all()),
+            assumptions=tuple(assumptions),
+            warnings=said,
+        ),
+        level=level,
+        estimate=base,
+        lower=scale.backward(x - half),
+        upper=scale.backward(x + half),
+        std_error=error,
+        base=base,
+        base_std_error=error,
+        shrinkage=nothing,
+    )
+
+
+def _warnings(data: Answers, aggregate: Aggregate) -> tuple[str, ...]:
+    """Say what a user should know before trusting the numbers."""
+    said = []
+    facts = aggregate.facts
+    moving = ~aggregate.settled & (aggregate.moved > NOT_SETTLED)
+    if moving.any():
+        where = f" in {moving.sum()} of {len(moving)} panels" if data.n_panels > 1 else ""
+        said.append(
+            f"the truths had not come to rest{where} after {aggregate.iterations.max()} iterations (last move "
+            f"{aggregate.moved.max():.2g} standard deviations of an answer); raise max_iter or choose another "
+            "method"
+        )
+    if aggregate.algorithm.iterates:
+        several = facts.panel_sum(facts.informative) > 1
+        top = facts.panel_max(aggregate.weight * facts.informative)
+        share = top / np.maximum(facts.panel_sum(aggregate.weight * facts.informative), 1e-300)
+        ruled = several & (share > DICTATOR)
+        if ruled.any():
+            where = f" in {ruled.sum()} of {len(ruled)} panels" if data.n_panels > 1 else ""
+            said.append(
+                f"one worker has more than {DICTATOR:.0%} of the weight{where}: the truths are nearly that "
+                "worker's answers"
+            )
+    return tuple(said)

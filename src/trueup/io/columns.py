@@ -1,0 +1,80 @@
+"""Which column plays which part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from trueup.errors import AnswersError, missing_column, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Names other crowdsourcing tools use, taken when ours are neither given nor there.
+OTHER_NAMES = {"question": "task", "answer": "label"}
+
+
+class Roles(NamedTuple):
+    """The column of each part, all of them present and different."""
+
+    question: str
+    worker: str
+    answer: str
+    panel: str | None
+    numbers: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All columns needed."""
+        ids = [self.question, self.worker] + ([] if self.panel is None else [self.panel])
+        return [*ids, self.answer, *self.numbers]
+
+
+def choose(
+    found: Sequence[object],
+    *,
+    question: str,
+    worker: str,
+    answer: str,
+    panel: str | None,
+    numbers: Sequence[str],
+) -> Roles:
+    """Match the names asked for with the columns there are.
+
+    Raises
+    ------
+    AnswersError
+        When a column is not there, is there twice, or is asked for in two parts.
+    """
+    asked = {"question": question, "worker": worker, "answer": answer}
+    for part, other in OTHER_NAMES.items():
+        if asked[part] == part and part not in found and other in found:
+            asked[part] = other
+    if panel is not None:
+        asked["panel"] = panel
+    further = dict.fromkeys(numbers)
+    taken: dict[str, str] = {}
+    occurrences = Counter(found)
+    wanted = [*asked.items(), *(("", name) for name in further)]
+    for argument, name in wanted:
+        if name not in occurrences:
+            raise missing_column(name, found, argument)
+        if occurrences[name] > 1:
+            raise AnswersError(
+                f"Column {quoted(name)}: there are {occurrences[name]} columns of this name. "
+                "Rename all but one."
+            )
+        use = argument or "further numbers"
+        if name in taken:
+            raise AnswersError(
+                f"Column {quoted(name)}: asked for as {taken[name]} and as {use}. "
+                "Give each its own column."
+            )
+        taken[name] = use
+    return Roles(
+        question=asked["question"],
+        worker=asked["worker"],
+        answer=asked["answer"],
+        panel=panel,
+        numbers=tuple(further),
+    )

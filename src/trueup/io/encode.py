@@ -1,0 +1,293 @@
+"""Ids as codes 0, 1, 2, ...: the hashing is left to the library the ids come from.
+
+Every way in ends in `_compact`, which numbers the ids in order of first appearance and finds the
+row each was first seen in, so that ids can later be taken from the caller's own column.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueup.errors import AnswersError, quoted
+from trueup.io.native import Series, dtype_name, library, loaded, sort_order, take, to_list
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# A lookup table of 32-bit entries over the range of the ids takes at most 16 bytes per row.
+WIDEST_RANGE = 4
+
+
+class Encoded(NamedTuple):
+    """Ids of rows as codes.
+
+    Attributes
+    ----------
+    codes
+        Code of each row, -1 where the id is missing.
+    n
+        Number of ids.
+    first_rows
+        For each code, a row of the whole column in which its id stands: the first one kept.
+    """
+
+    codes: NDArray[np.int64]
+    n: int
+    first_rows: NDArray[np.int64]
+
+
+class _Raw(NamedTuple):
+    """Codes as the library gave them: -1 for missing, gaps allowed, all below `size`."""
+
+    codes: NDArray[np.integer[Any]]
+    size: int
+
+
+def encode(
+    series: Series,
+    *,
+    column: str = "id",
+    keep: NDArray[np.bool_] | None = None,
+    by_id: bool = False,
+) -> Encoded:
+    """Give every distinct value of a column a code.
+
+    Parameters
+    ----------
+    series
+        A pandas, polars or pyarrow column or a one-dimensional numpy array.
+    column
+        Its name, for messages.
+    keep
+        The rows to encode; others get no code and their ids do not count.
+    by_id
+        Number the ids in sorted order rather than in order of first appearance.
+
+    Raises
+    ------
+    AnswersError
+        When the values cannot be compared by hash, as lists cannot.
+    """
+    try:
+        raw = _RAW[library(series)](series)
+    except TypeError as error:
+        raise AnswersError(
+            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, of which some "
+            "cannot be told apart as ids. Turn them into text or numbers."
+        ) from error
+    encoded = _compact(raw, keep)
+    if not by_id:
+        return encoded
+    order = sort_order(take(series, encoded.first_rows))
+    rank = np.full(encoded.n + 1, -1, dtype=np.int64)
+    rank[order] = np.arange(encoded.n)
+    return Encoded(rank[encoded.codes], encoded.n, encoded.first_rows[order])
+
+
+def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
+    """Renumber raw codes in order of first appearance."""
+    codes = raw.codes if keep is None else raw.codes[keep]
+    codes = codes.astype(np.intp, copy=False)
+    n_rows = len(codes)
+    counter = np.int32 if max(n_rows, raw.size) < np.iinfo(np.int32).max else np.int64
+    # One slot more than there are codes: -1 finds it, being the last.
+    slots: NDArray[np.signedinteger[Any]] = np.full(raw.size + 1, n_rows, dtype=counter)
+    # Of several assignments to a slot the last one stays: written backwards, the first row.
+    slots[codes[::-1]] = np.arange(n_rows - 1, -1, -1, dtype=counter)
+    slots[raw.size] = n_rows
+    present = np.flatnonzero(slots < n_rows)
+    present = present[np.argsort(slots[present], kind="stable")]
+    first_rows = slots[present].astype(np.int64)
+    slots[present] = np.arange(len(present))
+    slots[raw.size] = -1
+    if keep is not None:
+        first_rows = np.flatnonzero(keep)[first_rows]
+    return Encoded(slots[codes].astype(np.int64, copy=False), len(present), first_rows)
+
+
+def _from_pandas(series: Series) -> _Raw:
+    pandas = sys.modules["pandas"]
+    arrow = arrow_of_pandas(series)
+    if arrow is not None:
+        return _from_arrow(arrow)
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        values = _RAW["pandas"](pandas.Series(series.cat.categories))
+        return _through(values, series.cat.codes.to_numpy())
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biu":
+        return _from_integers(series.to_numpy())
+    codes, values = pandas.factorize(series)
+    return _Raw(codes, len(values))
+
+
+def arrow_of_pandas(series: Series) -> Series | None:
+    """Return the Arrow column inside a pandas column, where there is one."""
+    pandas = sys.modules["pandas"]
+    if isinstance(series.dtype, pandas.ArrowDtype) or (
+        isinstance(series.dtype, pandas.StringDtype) and series.dtype.storage.startswith("pyarrow")
+    ):
+        return series.array.__arrow_array__()
+    return None
+
+
+def _from_polars(series: Series) -> _Raw:
+    polars = sys.modules["polars"]
+    dtype = series.dtype
+    if isinstance(dtype, polars.String):
+        if hasattr(polars, "Categories"):
+            # Categories of our own: those all columns share give codes with gaps.
+            series = series.cast(polars.Categorical(polars.Categories.random()))
+        else:
+            series = series.cast(polars.Enum(series.unique(maintain_order=True).drop_nulls()))
+    if dtype.is_float():
+        return _from_floats(series.to_numpy())
+    if isinstance(dtype, polars.Boolean):
+        series = series.cast(polars.UInt8)
+    # isinstance, as a Categorical with categories of its own does not equal polars.Categorical.
+    coded = isinstance(series.dtype, polars.Categorical | polars.Enum)
+    # numpy has no integers of 128 bits.
+    narrow = series.dtype.is_integer() and not str(series.dtype).endswith("128")
+    if coded or narrow or series.dtype.is_temporal():
+        series = series.to_physical()
+        missing = series.is_null().to_numpy() if series.null_count() else None
+        if missing is not None:
+            series = series.fill_null(strategy="min").fill_null(0)
+        return _from_integers(series.to_numpy(), missing)
+    return _from_objects(to_list(series))
+
+
+def _from_arrow(series: Series) -> _Raw:
+    pyarrow = sys.modules["pyarrow"]
+    types = pyarrow.types
+    if isinstance(series, pyarrow.Array):
+        series = pyarrow.chunked_array([series])
+    if isinstance(series.type, pyarrow.BaseExtensionType):
+        storage = series.type.storage_type
+        series = pyarrow.chunked_array([part.storage for part in series.chunks], type=storage)
+    kind = series.type
+    if types.is_boolean(kind):
+        series = series.cast(pyarrow.uint8())
+    elif types.is_floating(kind):
+        return _from_floats(series.cast(pyarrow.float64()).fill_null(np.nan).to_numpy())
+    if types.is_boolean(kind) or types.is_integer(kind):
+        missing = series.is_null().to_numpy() if series.null_count else None
+        if missing is not None:
+            series = series.fill_null(import_module("pyarrow.compute").min(series).as_py() or 0)
+        return _from_integers(series.to_numpy(), missing)
+    if types.is_dictionary(kind):
+        series = series.unify_dictionaries()
+    else:
+        try:
+            # All chunks of the outcome share one dictionary.
+            series = series.dictionary_encode()
+        except pyarrow.ArrowNotImplementedError:
+            return _from_objects(to_list(series))
+    if not series.num_chunks:
+        return _Raw(np.empty(0, dtype=np.int32), 0)
+    codes = pyarrow.chunked_array([part.indices for part in series.chunks])
+    if codes.null_count:
+        # Through a signed type, as indices may be of one that has no -1.
+        codes = codes.cast(pyarrow.int64()).fill_null(-1)
+    codes = codes.to_numpy()
+    values = series.chunk(0).dictionary
+    if not types.is_dictionary(kind):
+        return _Raw(codes, len(values))
+    # A dictionary that was given may hold nulls, or one value twice.
+    return _through(_from_arrow(values), codes)
+
+
+def _from_numpy(series: Series) -> _Raw:
+    match series.dtype.kind:
+        case "b" | "i" | "u":
+            return _from_integers(series)
+        case "f":
+            return _from_floats(series)
+        case "m" | "M":
+            return _from_integers(series.view(np.int64), np.isnat(series))
+        case _:
+            return _from_objects(to_list(series))
+
+
+_RAW = {
+    "pandas": _from_pandas,
+    "polars": _from_polars,
+    "pyarrow": _from_arrow,
+    "numpy": _from_numpy,
+}
+
+
+def _through(values: _Raw, codes: NDArray[np.integer[Any]]) -> _Raw:
+    """Replace codes of dictionary entries by codes of the values of these entries."""
+    if len(values.codes) == values.size and np.array_equal(values.codes, np.arange(values.size)):
+        return _Raw(codes, values.size)
+    return _Raw(np.append(values.codes, -1)[codes], values.size)
+
+
+def _from_integers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> _Raw:
+    """Take ids near one another as their own codes; hash or sort those far apart."""
+    if not len(values):
+        return _Raw(np.empty(0, dtype=np.int64), 0)
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    low, high = int(values.min()), int(values.max())
+    if high - low <= WIDEST_RANGE * len(values) + 1024:
+        # Small types widen first: 127 - (-128) is no int8. Of uint64 the difference fits again.
+        wide = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
+        raw = _Raw((wide - wide.dtype.type(low)).astype(np.int64, copy=False), high - low + 1)
+    else:
+        raw = _hash_integers(values)
+    if missing is not None:
+        raw.codes[missing] = -1
+    return raw
+
+
+def _hash_integers(values: NDArray[Any]) -> _Raw:
+    """Encode integers far apart with whatever hash table is at hand; numpy has to sort."""
+    pyarrow, pandas = loaded("pyarrow"), loaded("pandas")
+    if pyarrow is not None:
+        encoded = pyarrow.array(values).dictionary_encode()
+        return _Raw(encoded.indices.to_numpy().copy(), len(encoded.dictionary))
+    if pandas is not None:
+        codes, distinct = pandas.factorize(values)
+    else:
+        distinct, codes = np.unique(values, return_inverse=True)
+    return _Raw(codes, len(distinct))
+
+
+def _from_floats(values: NDArray[Any]) -> _Raw:
+    """Encode floating point ids; those that are whole numbers, as such."""
+    values = values.astype(np.float64, copy=False)
+    unknown = np.isnan(values)
+    missing = unknown if unknown.any() else None
+    if missing is not None:
+        values = np.where(missing, 0.0, values)
+    if np.all(np.abs(values) < 2.0**53):
+        whole = values.astype(np.int64)
+        if np.array_equal(whole, values):
+            return _from_integers(whole, missing)
+    distinct, codes = np.unique(values, return_inverse=True)
+    if missing is not None:
+        codes[missing] = -1
+    return _Raw(codes, len(distinct))
+
+
+def _from_objects(values: list[object]) -> _Raw:
+    """Encode Python objects by their own hash, in loops that run inside the interpreter."""
+    code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    code_of.update({value: -1 for value in code_of if is_missing(value)})
+    codes = np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values))
+    return _Raw(codes, len(code_of))
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a Python object stands for a missing value: None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    try:
+        # Only NaN and NaT differ from themselves.
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"

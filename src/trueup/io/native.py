@@ -1,0 +1,140 @@
+"""Columns in the form their own library gives them, and how rows are picked from them.
+
+A column here is a pandas Series, a polars Series, a pyarrow Array or ChunkedArray, or a numpy
+array. Nothing in this package imports those libraries to find out: a column of a library can only
+exist once that library is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+Series: TypeAlias = Any
+
+
+def loaded(name: str) -> ModuleType | None:
+    """Return a library if something has already imported it."""
+    return sys.modules.get(name)
+
+
+def library(series: Series) -> str:
+    """Name the library a column comes from."""
+    pandas, polars, pyarrow = loaded("pandas"), loaded("polars"), loaded("pyarrow")
+    if pandas is not None and isinstance(series, pandas.Series):
+        return "pandas"
+    if polars is not None and isinstance(series, polars.Series):
+        return "polars"
+    if pyarrow is not None and isinstance(series, pyarrow.Array | pyarrow.ChunkedArray):
+        return "pyarrow"
+    return "numpy"
+
+
+def dtype_name(series: Series) -> str:
+    """Name the type of a column as its library does."""
+    return str(series.type if library(series) == "pyarrow" else series.dtype)
+
+
+def take(series: Series, rows: NDArray[np.int64]) -> Series:
+    """Pick rows by position, keeping the library and the type."""
+    match library(series):
+        case "pandas":
+            return series.iloc[rows].reset_index(drop=True)
+        case "polars":
+            return series.gather(rows)
+        case "pyarrow":
+            return _take_arrow(series, rows)
+        case _:
+            return series[rows]
+
+
+def to_list(series: Series) -> list[object]:
+    """Return the values as Python objects."""
+    match library(series):
+        case "polars":
+            return list(series.to_list())
+        case "pyarrow":
+            return list(series.to_pylist())
+        case "numpy" if series.dtype.kind in "mM":
+            # tolist() turns nanosecond times into bare integers.
+            return list(series)
+        case _:
+            return list(series.tolist())
+
+
+def sort_order(series: Series) -> NDArray[np.int64]:
+    """Return the positions of the values in rising order, the same in every library.
+
+    Text is compared by code point; values of types that do not compare with one another are put
+    in order of (type name, text).
+    """
+    fast = _sort_natively(series)
+    if fast is not None:
+        return fast.astype(np.int64, copy=False)
+    values = to_list(series)
+    try:
+        order = sorted(range(len(values)), key=values.__getitem__)  # type: ignore[arg-type]
+    except TypeError:
+        order = sorted(range(len(values)), key=lambda i: (type(values[i]).__name__, str(values[i])))
+    return np.array(order, dtype=np.int64)
+
+
+def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
+    """Sort where the library itself can and agrees with Python about the order."""
+    match library(series):
+        case "polars":
+            polars = sys.modules["polars"]
+            if isinstance(series.dtype, polars.Categorical | polars.Enum):
+                series = series.cast(polars.String)
+            if isinstance(series.dtype, polars.String) or series.dtype.is_numeric():
+                return np.asarray(series.arg_sort().to_numpy())
+        case "pyarrow":
+            types = sys.modules["pyarrow"].types
+            if types.is_dictionary(series.type):
+                series = series.cast(series.type.value_type)
+            kind = series.type
+            if types.is_string(kind) or types.is_large_string(kind) or types.is_primitive(kind):
+                return np.asarray(import_module("pyarrow.compute").sort_indices(series))
+        case "pandas" if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
+            return np.argsort(series.to_numpy(), kind="stable")
+        case "numpy" if series.dtype.kind != "O":
+            return np.argsort(series, kind="stable")
+    return None
+
+
+def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
+    """Pick rows chunk by chunk.
+
+    Taking from the chunked array as a whole may first join its chunks, which fails once their
+    text passes two gigabytes.
+    """
+    pyarrow = sys.modules["pyarrow"]
+    try:
+        if isinstance(series, pyarrow.Array):
+            return series.take(pyarrow.array(rows))
+        if not len(rows):
+            return pyarrow.array([], type=series.type)
+        order = np.argsort(rows, kind="stable")
+        chunks = [chunk for chunk in series.chunks if len(chunk)]
+        ends = np.cumsum([len(chunk) for chunk in chunks])
+        parts = np.split(rows[order], np.searchsorted(rows[order], ends[:-1]))
+        starts = [0, *ends[:-1].tolist()]
+        taken = [
+            chunk.take(pyarrow.array(part - start))
+            for chunk, part, start in zip(chunks, parts, starts, strict=True)
+        ]
+        joined = pyarrow.chunked_array(taken, type=series.type).unify_dictionaries()
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return pyarrow.concat_arrays(joined.chunks).take(pyarrow.array(back))
+    except pyarrow.ArrowNotImplementedError:
+        # Text views, for one, cannot be taken from by every version.
+        return pyarrow.array([series[int(row)].as_py() for row in rows], type=series.type)

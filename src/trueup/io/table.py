@@ -1,0 +1,112 @@
+"""The answers as arrays of codes, together with the ids the codes stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.io import native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+
+class Ids:
+    """The id of every code 0, 1, ..., in the library and type the caller gave them in.
+
+    Parameters
+    ----------
+    values
+        A pandas or polars Series, a pyarrow Array or a numpy array of distinct values.
+    """
+
+    __slots__ = ("_code_of", "values")
+
+    def __init__(self, values: native.Series) -> None:
+        self.values = values
+        self._code_of: dict[object, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Ids({len(self)} of {native.library(self.values)} {native.dtype_name(self.values)})"
+
+    def take(self, indices: NDArray[np.int64]) -> Ids:
+        """Return the ids of these codes, in this order."""
+        return Ids(native.take(self.values, np.asarray(indices, dtype=np.int64)))
+
+    def tolist(self, indices: NDArray[np.int64] | None = None) -> list[object]:
+        """Return the ids, or those of the codes given, as Python objects."""
+        return native.to_list(self.values if indices is None else self.take(indices).values)
+
+    def index_of(self, values: Ids | Iterable[object]) -> NDArray[np.int64]:
+        """Return the code of each value, -1 where there is none.
+
+        Values are alike when Python calls them equal: 1 and `np.int64(1)` are, 1 and "1" are not.
+        """
+        if self._code_of is None:
+            self._code_of = {value: code for code, value in enumerate(self.tolist())}
+        code_of = self._code_of
+        given = values.values if isinstance(values, Ids) else values
+        wanted = list(given) if native.library(given) == "numpy" else native.to_list(given)
+        return np.fromiter(
+            (code_of.get(value, -1) for value in wanted), dtype=np.int64, count=len(wanted)
+        )
+
+    def sort_order(self) -> NDArray[np.int64]:
+        """Return the codes in rising order of their ids.
+
+        Where ids of several types do not compare, they are in order of (type name, text).
+        """
+        return native.sort_order(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Answers, one entry per row that has an answer.
+
+    The arrays may share memory with the caller's data: they are to be read, not written.
+
+    Attributes
+    ----------
+    question, worker
+        Codes 0, 1, ... of the question and the worker of each answer.
+    answer
+        The answers, all finite.
+    row
+        Row number in the input of each answer; None when no row was dropped.
+    panel
+        Codes of the panels, or None.
+    numbers
+        Further columns, NaN where there is no value.
+    question_ids, worker_ids, panel_ids
+        What the codes stand for.
+    n_rows
+        Number of rows read.
+    n_missing
+        Number of rows dropped because their answer is missing.
+    kind
+        What the input was: "pandas", "polars", "pyarrow", "duckdb", "array", "file" or "other".
+    ordered
+        Whether the rows have an order. If so, codes are in order of first appearance, otherwise
+        in order of the ids.
+    """
+
+    question: NDArray[np.int64]
+    worker: NDArray[np.int64]
+    answer: NDArray[np.float64]
+    row: NDArray[np.int64] | None
+    panel: NDArray[np.int64] | None
+    numbers: dict[str, NDArray[np.float64]]
+    question_ids: Ids
+    worker_ids: Ids
+    panel_ids: Ids | None
+    n_rows: int
+    n_missing: int
+    kind: str
+    ordered: bool

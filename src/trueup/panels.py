@@ -1,0 +1,224 @@
+"""Panels: many small problems drawn from one, laid out as one block-diagonal Answers.
+
+Monte-Carlo studies, bootstrap, jackknife and cross-validation over workers all ask for the result
+of an algorithm on many variations of the same answers. Here each is a single call without a loop
+over panels, and its result runs through the algorithms like any other Answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.arrays import compact, expand, group_order, narrow, offsets
+from trueup.errors import AnswersError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trueup.answers import Answers
+    from trueup.arrays import Indices, Ints
+
+# Entries of a table panels x workers (or questions, or answers) that are held at a time.
+TABLE = 1 << 22
+
+
+def one(answers: Answers, number: int) -> Answers:
+    """Return panel `number` as Answers of its own."""
+    if not 0 <= number < answers.n_panels:
+        raise AnswersError(f"panel: found {number}, there are panels 0 to {answers.n_panels - 1}.")
+    q0, q1 = answers.panel_questions[number : number + 2].tolist()
+    w0, w1 = answers.panel_workers[number : number + 2].tolist()
+    here = slice(int(answers.indptr[q0]), int(answers.indptr[q1]))
+
+    def cut(array: Ints | None, a: int, b: int) -> Ints:
+        return np.arange(a, b) if array is None else array[a:b]
+
+    known = answers.worker_variance
+    return replace(
+        answers,
+        indptr=answers.indptr[q0 : q1 + 1] - here.start,
+        workers=answers.workers[here] - w0,
+        values=answers.values[here],
+        centre=answers.centre[q0:q1],
+        precision=None if answers.precision is None else answers.precision[here],
+        worker_variance=None if known is None else known[w0:w1],
+        question_source=cut(answers.question_source, q0, q1),
+        worker_source=cut(answers.worker_source, w0, w1),
+        panel_questions=np.array([0, q1 - q0]),
+        panel_workers=np.array([0, w1 - w0]),
+        origin=answers.origin
+        if answers.origin.panel_ids is None
+        else replace(answers.origin, panel_ids=answers.origin.panel_ids.take(np.array([number]))),
+    )
+
+
+def sample(
+    answers: Answers, n_panels: int, *, workers: int, questions: int, seed: int = 0
+) -> Answers:
+    """Draw `n_panels` panels of `workers` workers and `questions` questions, without replacement.
+
+    A panel holds the answers that its workers gave to its questions. Questions without an answer
+    and workers who gave none are not part of it (on a complete set there are none such).
+    """
+    _single(answers, n_panels)
+    _enough("workers", workers, answers.n_workers)
+    _enough("questions", questions, answers.n_questions)
+    worker_rng, question_rng = np.random.default_rng(seed).spawn(2)
+    expected = questions * answers.n_answers // answers.n_questions
+    parts = []
+    for first, count in _chunks(n_panels, max(answers.n_workers, answers.n_questions, expected)):
+        chosen_workers = _choose(worker_rng, count, answers.n_workers, workers)
+        chosen_questions = _choose(question_rng, count, answers.n_questions, questions).ravel()
+        is_chosen = np.zeros((count, answers.n_workers), dtype=bool)
+        is_chosen[np.arange(count)[:, None], chosen_workers] = True
+        panel, question, position = _answers_of(answers, chosen_questions, questions)
+        keep = is_chosen[panel, answers.workers[position]]
+        parts.append((panel[keep] + first, question[keep], position[keep]))
+    panel, question, position = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return _lay_out(answers, n_panels, panel, question, position, answers.workers[position])
+
+
+def sample_answers(
+    answers: Answers, n_panels: int, *, answers_each: int, questions: int, seed: int = 0
+) -> Answers:
+    """Draw `n_panels` panels of `questions` questions with `answers_each` random answers each.
+
+    For sparse sets, where few workers share many questions. Only questions with that many answers
+    are drawn; every worker who gave one of the answers is in the panel.
+    """
+    _single(answers, n_panels)
+    eligible = np.flatnonzero(answers.counts >= answers_each)
+    _enough("answers_each", answers_each, int(answers.counts.max(initial=0)))
+    _enough(f"questions (with {answers_each} answers)", questions, len(eligible))
+    question_rng, answer_rng = np.random.default_rng(seed).spawn(2)
+    expected = int(answers.counts[eligible].sum()) * questions // len(eligible)
+    parts = []
+    for first, count in _chunks(n_panels, max(len(eligible), expected)):
+        chosen = eligible[_choose(question_rng, count, len(eligible), questions)].ravel()
+        panel, question, position = _answers_of(answers, chosen, questions)
+        # A random order inside each question: its number plus a random fraction, sorted.
+        counts = answers.counts[chosen]
+        segment = np.repeat(np.arange(len(chosen)), counts)
+        order = np.argsort(segment + answer_rng.random(len(segment)))
+        taken = order[expand(offsets(counts)[:-1], np.full(len(chosen), answers_each))]
+        taken.sort()
+        parts.append((panel[taken] + first, question[taken], position[taken]))
+    panel, question, position = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return _lay_out(answers, n_panels, panel, question, position, answers.workers[position])
+
+
+def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
+    """Draw `n_panels` panels of as many workers as there are, with replacement.
+
+    A worker drawn twice is in the panel as two workers with the same answers.
+    """
+    _single(answers, n_panels)
+    n = answers.n_workers
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, n, size=(n_panels, n)).ravel()
+    by_worker = group_order(answers.workers, n)
+    start = offsets(np.bincount(answers.workers, minlength=n))
+    counts = np.diff(start)[drawn]
+    position = by_worker[expand(start[drawn], counts)].astype(np.int64)
+    slot = np.repeat(np.arange(n_panels * n), counts)
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)[position]
+    panel = slot // n
+    order = group_order(panel * answers.n_questions + question, n_panels * answers.n_questions)
+    return _lay_out(
+        answers, n_panels, panel[order], question[order], position[order], slot[order] % n, drawn
+    )
+
+
+def jackknife(answers: Answers, groups: int, *, seed: int = 0) -> Answers:
+    """Split the workers into `groups` random groups and make a panel without each of them.
+
+    With as many groups as workers this is the delete-one jackknife. The same panels are the
+    training sides of cross-validation over workers. Panels in which no question is left have no
+    questions.
+    """
+    _single(answers)
+    _enough("groups", groups, answers.n_workers, least=2)
+    group = np.empty(answers.n_workers, dtype=np.int64)
+    order = np.random.default_rng(seed).permutation(answers.n_workers)
+    group[order] = np.arange(answers.n_workers) % groups
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    panel, position = np.nonzero(group[answers.workers] != np.arange(groups)[:, None])
+    return _lay_out(answers, groups, panel, question[position], position, answers.workers[position])
+
+
+def _single(answers: Answers, n_panels: int = 1) -> None:
+    if answers.n_panels > 1:
+        raise AnswersError("panels: these answers are panels already; draw from a single problem.")
+    if n_panels < 1:
+        raise AnswersError(f"n_panels: found {n_panels}, need at least 1.")
+
+
+def _enough(what: str, wanted: int, available: int, least: int = 1) -> None:
+    if not least <= wanted <= available:
+        raise AnswersError(
+            f"{what}: found {wanted}, must be at least {least} and at most {available} here."
+        )
+
+
+def _chunks(n_panels: int, width: int) -> Iterator[tuple[int, int]]:
+    """Cut the panels into runs whose tables of `width` columns fit into memory."""
+    most = max(1, TABLE // max(width, 1))
+    for first in range(0, n_panels, most):
+        yield first, min(most, n_panels - first)
+
+
+def _choose(rng: np.random.Generator, rows: int, available: int, wanted: int) -> Ints:
+    """Choose `wanted` of `available` without replacement in every row, sorted."""
+    if wanted == available:
+        return np.tile(np.arange(available), (rows, 1))
+    chosen = np.argpartition(rng.random((rows, available)), wanted, axis=1)[:, :wanted]
+    chosen.sort(axis=1)
+    return chosen
+
+
+def _answers_of(answers: Answers, chosen: Ints, per_panel: int) -> tuple[Ints, Ints, Ints]:
+    """Return panel, question and position of all answers to the chosen questions."""
+    counts = answers.counts[chosen]
+    position = expand(answers.indptr[chosen], counts)
+    row = np.repeat(np.arange(len(chosen)), counts)
+    return row // per_panel, chosen[row], position
+
+
+def _lay_out(
+    answers: Answers,
+    n_panels: int,
+    panel: Ints,
+    question: Ints,
+    position: Ints,
+    worker: Indices,
+    source: Ints | None = None,
+) -> Answers:
+    """Make a block-diagonal Answers of answers listed by panel and question.
+
+    `worker` tells the workers of a panel apart; `source[panel * n + worker]` is who they really are
+    (default: themselves).
+    """
+    m, n = answers.n_questions, answers.n_workers
+    new_question, questions = compact(panel * m + question, n_panels * m)
+    new_worker, workers = compact(panel * n + worker, n_panels * n)
+    real = workers % n if source is None else source[workers]
+    known = answers.worker_variance
+    old_question = answers.question_source
+    old_worker = answers.worker_source
+    return replace(
+        answers,
+        indptr=offsets(np.bincount(new_question, minlength=len(questions))),
+        workers=narrow(new_worker, len(workers)),
+        values=answers.values[position],
+        centre=answers.centre[questions % m],
+        precision=None if answers.precision is None else answers.precision[position],
+        worker_variance=None if known is None else known[real],
+        question_source=questions % m if old_question is None else old_question[questions % m],
+        worker_source=real if old_worker is None else old_worker[real],
+        panel_questions=offsets(np.bincount(questions // m, minlength=n_panels)),
+        panel_workers=offsets(np.bincount(workers // n, minlength=n_panels)),
+        origin=replace(answers.origin, panel_ids=None),
+    )

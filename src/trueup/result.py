@@ -1,0 +1,188 @@
+"""Estimate: what came out, with where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.arrays import group_order, offsets, segment_max
+from trueup.block import ROUNDING
+from trueup.io.results import make_frame
+
+if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+    from trueup.io.table import Ids
+
+# How many questions `print` shows.
+SHOWN = 5
+# Answers from which on a worker who always says the same is pointed out.
+CONSTANT = 5
+SAME_ANSWER = "always the same answer"
+SHARES_NOTHING = "shares no question with anybody"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was chosen and why, and what to be careful about.
+
+    Attributes
+    ----------
+    method, shrink : str
+        The two steps.
+    assumptions : tuple of str
+        What the numbers rest on.
+    warnings : tuple of str
+        What may be wrong with them.
+    """
+
+    method: str
+    shrink: str
+    iterations: int
+    settled: bool
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"method {self.method}, shrink {self.shrink}"]
+        if self.iterations:
+            rest = "came to rest" if self.settled else "had not come to rest"
+            lines.append(f"{self.iterations} iterations, after which the truths {rest}")
+        lines += [f"warning: {text}" for text in self.warnings]
+        lines += [f"assumed: {text}" for text in self.assumptions]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """The estimates of all questions and the verdict on all workers.
+
+    Attributes
+    ----------
+    level : float
+        Level of the intervals.
+    estimate, lower, upper, std_error, base, base_std_error, shrinkage : arrays
+        One number per question, in the order of the questions of `answers`, on the scale of the answers. NaN
+        where it cannot be known.
+    """
+
+    answers: Answers
+    aggregate: Aggregate
+    diagnosis: Diagnosis
+    level: float
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+    std_error: Floats
+    base: Floats
+    base_std_error: Floats
+    shrinkage: Floats
+
+    @cached_property
+    def questions(self) -> Any:
+        """Frame with a row per question, in the order of first appearance."""
+        columns: dict[str, Any] = {
+            **self._panel_column(self.answers.question_panel),
+            "question": self.answers.question_ids,
+            "estimate": self.estimate,
+            "lower": self.lower,
+            "upper": self.upper,
+            "std_error": self.std_error,
+            "base": self.base,
+            "base_std_error": self.base_std_error,
+            "shrinkage": self.shrinkage,
+            "n_answers": self.answers.counts,
+        }
+        unknown = ("lower", "upper", "std_error", "base_std_error")
+        return make_frame(self.answers.origin.kind, columns, null_columns=unknown)
+
+    @cached_property
+    def workers(self) -> Any:
+        """Frame with a row per worker, in the order of first appearance."""
+        bias = self.aggregate.bias
+        unknown = np.full(self.answers.n_workers, np.nan)
+        facts = self.aggregate.facts
+        columns: dict[str, Any] = {
+            **self._panel_column(self.answers.worker_panel),
+            "worker": self.answers.worker_ids,
+            "weight": self.aggregate.weight,
+            "variance": np.where(facts.spread(facts.overlap) > 0, self.aggregate.noise, np.nan),
+            "bias": unknown if bias is None else bias,
+            "n_answers": facts.n_answers.astype(np.int64),
+            "flag": self.flag,
+        }
+        return make_frame(
+            self.answers.origin.kind, columns, null_columns=("variance", "bias", "flag")
+        )
+
+    @cached_property
+    def flag(self) -> list[str | None]:
+        """What is remarkable about each worker, or None."""
+        answers, facts = self.answers, self.aggregate.facts
+        order = group_order(answers.workers, answers.n_workers)
+        value = (answers.values + np.repeat(answers.centre, answers.counts))[order]
+        mine = offsets(facts.n_answers.astype(np.int64))
+        first = value[np.minimum(mine[:-1], len(value) - 1)]
+        far = segment_max(np.abs(value - np.repeat(first, np.diff(mine))), mine)
+        constant = (facts.n_answers >= CONSTANT) & (far <= ROUNDING * np.abs(first))
+        alone = facts.informative == 0
+        words = np.array([None, SAME_ANSWER, SHARES_NOTHING], dtype=object)
+        flags: list[str | None] = words[np.where(alone, 2, constant.astype(int))].tolist()
+        return flags
+
+    def _panel_column(self, panel: Any) -> dict[str, Ids | Any]:
+        if self.answers.n_panels == 1 and self.answers.origin.panel_ids is None:
+            return {}
+        ids = self.answers.origin.panel_ids
+        return {"panel": panel if ids is None else ids.take(panel)}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        answers, origin = self.answers, self.answers.origin
+        lines = [
+            f"{answers.n_answers:,} answers of {answers.n_workers:,} workers to "
+            f"{answers.n_questions:,} questions"
+            + (f" in {answers.n_panels:,} panels" if answers.n_panels > 1 else "")
+        ]
+        if origin.n_missing:
+            lines.append(
+                f"{origin.n_missing:,} of {origin.n_rows:,} rows dropped: no answer in them"
+            )
+        if origin.n_duplicates:
+            lines.append(f"{origin.n_duplicates:,} repeated answers merged")
+        lines += [str(self.diagnosis), "", *self._table()]
+        return "\n".join(lines)
+
+    def _table(self) -> list[str]:
+        """Show the first questions as text."""
+        count = min(SHOWN, self.answers.n_questions)
+        first = np.arange(count)
+        percent = f"{100 * self.level:g}% interval"
+        rows = [("question", "estimate", percent, "answers")]
+        for name, j in zip(self.answers.question_ids.tolist(first), first.tolist(), strict=True):
+            low, high = self.lower[j], self.upper[j]
+            interval = "unknown" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
+            short = (
+                str(name).encode("unicode_escape").decode()
+                if not str(name).isprintable()
+                else str(name)
+            )
+            rows.append(
+                (short[:30], f"{self.estimate[j]:.6g}", interval, f"{self.answers.counts[j]}")
+            )
+        widths = [max(len(row[c]) for row in rows) for c in range(4)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if c == 0 else cell.rjust(width)
+                for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        left = self.answers.n_questions - count
+        return lines + ([f"... and {left:,} more"] if left else [])

@@ -1,0 +1,36 @@
+"""The variance estimate of the paper, as printed: it estimates the variance of a worker, not of the truths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+
+if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+    from trueup.block import Block
+
+
+def psi_h(answers: Answers, aggregate: Aggregate) -> Floats:
+    """Return `psi_H = (1/n) sum_i 1/(m-1) sum_j (x_ij - t_j)^2` of each panel, repeated for its questions.
+
+    On sparse data worker i has the divisor `max(|Q_i| - 1, 1)` and the mean is over workers with answers. For the
+    plain mean it is about n times the variance of the truths, see the documentation of the second step.
+    """
+
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        residuals = block.residuals(aggregate.offset[block.start : block.stop])
+        return Visit(sums=block.by_worker(residuals * residuals, np.ones(block.n_questions))[None])
+
+    sums = MemoryEngine(answers).sweep(visit).sums
+    assert sums is not None  # noqa: S101
+    facts = aggregate.facts
+    answered = facts.n_answers > 0
+    each = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
+    count = np.maximum(facts.panel_sum(answered.astype(np.float64)), 1.0)
+    return (facts.panel_sum(each) / count)[answers.question_panel]
