@@ -109,7 +109,7 @@ def test_a_frame_becomes_codes_ids_and_numbers(
     assert rows_of(table) == [("q2", 30, 1.5), ("q2", 10, 2.0), ("q1", 30, -3.0)]
     assert table.question.tolist() == ([0, 0, 1] if ordered else [1, 1, 0])
     assert table.worker.tolist() == ([0, 1, 0] if ordered else [1, 0, 1])
-    assert table.question.dtype == table.worker.dtype == np.int64
+    assert table.question.dtype == table.worker.dtype == np.int32
     assert table.answer.dtype == np.float64
     assert (table.row, table.panel, table.panel_ids, table.numbers) == (None, None, None, {})
     assert (table.n_rows, table.n_missing) == (3, 0)

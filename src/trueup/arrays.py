@@ -7,21 +7,26 @@ there are segments.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Indices: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int32 | np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+# Entries handled at a time by an operation that has no need to see them all.
+PIECE = 1 << 18
 # Entries handled at a time where an operation needs room for a rectangle of them.
 BATCH = 1 << 20
+SHORT = np.iinfo(np.uint16).max
 SMALL_INDEX = np.iinfo(np.int32).max
 
 
@@ -35,6 +40,21 @@ def narrow(array: NDArray[np.integer], largest: int) -> Indices:
     if index_type(largest) is np.int32:
         return array.astype(np.int32, copy=False)
     return array.astype(np.int64, copy=False)
+
+
+def in_pieces(do: Callable[[slice], object], length: int, piece: int = PIECE) -> None:
+    """Call `do` with slices that cover `length` entries, on all processors where there are several.
+
+    For whole-array operations on many entries, which leave the interpreter: it keeps what they need besides their
+    result in the cache, since new memory costs more time than arithmetic. Each call writes a part of its own.
+    """
+    slices = [slice(at, min(at + piece, length)) for at in range(0, length, piece)]
+    if len(slices) < 2:
+        for here in slices:
+            do(here)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(do, slices))
 
 
 def offsets(counts: NDArray[np.integer]) -> Ints:
@@ -82,9 +102,12 @@ def rectangles(
     handled by whole arrays. No segment may be empty.
     """
     counts = np.diff(indptr)
+    if len(counts) and counts.max() < SHORT:
+        counts = counts.astype(np.uint16)  # short numbers are sorted digit by digit, in linear time
     order = np.argsort(counts, kind="stable")
-    lengths, starts = np.unique(counts[order], return_index=True)
-    for k, rows in zip(lengths.tolist(), np.split(order, starts)[1:], strict=True):
+    ordered = counts[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    for k, rows in zip(ordered[starts].tolist(), np.split(order, starts)[1:], strict=True):
         most = max(1, batch // (k * k if square else k))
         for at in range(0, len(rows), most):
             part = rows[at : at + most]

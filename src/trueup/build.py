@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueup.answers import Answers, Origin
-from trueup.arrays import compact, group_order, narrow, offsets, rectangles, segment_sum
+from trueup.arrays import (
+    compact,
+    group_order,
+    in_pieces,
+    index_type,
+    narrow,
+    offsets,
+    rectangles,
+    segment_sum,
+)
 from trueup.errors import AnswersError, first_rows, quoted
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from trueup.answers import Duplicates
     from trueup.arrays import Bools, Floats, Indices, Ints
     from trueup.io.table import Table
@@ -18,6 +30,10 @@ if TYPE_CHECKING:
 
 # Answers that a message names.
 NAMED = 3
+# Questions centred at a time.
+QUESTIONS = 1 << 15
+# Bits of a positive 64-bit number.
+MOST_BITS = 63
 
 
 def build(
@@ -42,56 +58,41 @@ def build(
             f"{len(outside):,} are not, first at {_places(table, outside, table.answer)}. "
             "Drop or mend these answers, or choose another transform."
         )
-    question, worker = table.question, table.worker
-    m, n = len(table.question_ids), len(table.worker_ids)
-    question_source = worker_source = None
-    panel_questions, panel_workers = np.array([0, m]), np.array([0, n])
-    if table.panel is not None and table.panel_ids is not None:
-        size = len(table.panel_ids)
-        question, questions = compact(table.panel * m + question, size * m)
-        worker, workers_ = compact(table.panel * n + worker, size * n)
-        question_source, worker_source = questions % m, workers_ % n
-        panel_questions = offsets(np.bincount(questions // m, minlength=size))
-        panel_workers = offsets(np.bincount(workers_ // n, minlength=size))
-        m, n = len(questions), len(workers_)
-
+    question, worker, panels = _number(table)
     values = scale.forward(table.answer)
     precision = _precision(table, answer_variance)
-    key_order = _order(question, worker, m, n)
-    if key_order is not None:
-        question, worker, values = question[key_order], worker[key_order], values[key_order]
-        precision = None if precision is None else precision[key_order]
-    again = (question[1:] == question[:-1]) & (worker[1:] == worker[:-1])
-    n_duplicates = int(np.count_nonzero(again))
+    m, n = int(panels.questions[-1]), int(panels.workers[-1])
+    sort = _Sort.of(question, worker, m, n)
+    n_duplicates = int(np.count_nonzero(sort.again))
+    if n_duplicates and duplicates == "error":
+        raise _duplicate_error(table, sort, n_duplicates)
+    indptr, worker = sort.indptr, sort.worker
+    values = sort.follow(values)
+    precision = None if precision is None else sort.follow(precision)
     if n_duplicates:
-        if duplicates == "error":
-            raise _duplicate_error(table, again, key_order, n_duplicates)
-        first = np.flatnonzero(np.concatenate([[True], ~again]))
-        question, worker = question[first], worker[first]
+        first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
         values, precision = _merge(values, precision, first, duplicates)
+        worker = worker[first]
+        indptr = np.searchsorted(first, indptr)
     mean_variance = np.nan
     if precision is not None:
         mean_precision = float(precision.mean())
         precision, mean_variance = precision / mean_precision, 1.0 / mean_precision
-    indptr = offsets(np.bincount(question, minlength=m))
-    del question
-    if values is table.answer:
-        values = values.copy()  # the caller's own array stays as it is
     known = _known_variance(table, worker_variance)
-    if known is not None and worker_source is not None:
-        known = known[worker_source]
+    if known is not None and panels.worker_source is not None:
+        known = known[panels.worker_source]
     return Answers(
         indptr=indptr,
         workers=narrow(worker, n),
         values=values,
         centre=centre_in_place(values, indptr),
-        panel_questions=panel_questions,
-        panel_workers=panel_workers,
+        panel_questions=panels.questions,
+        panel_workers=panels.workers,
         precision=precision,
         answer_variance=mean_variance,
         worker_variance=known,
-        question_source=question_source,
-        worker_source=worker_source,
+        question_source=panels.question_source,
+        worker_source=panels.worker_source,
         scale=scale,
         origin=Origin(
             table.question_ids,
@@ -105,24 +106,129 @@ def build(
     )
 
 
+class _Panels(NamedTuple):
+    """Where the questions and workers of each panel begin, and who they are."""
+
+    questions: Ints
+    workers: Ints
+    question_source: Ints | None = None
+    worker_source: Ints | None = None
+
+
+def _number(table: Table) -> tuple[Indices, Indices, _Panels]:
+    """Number questions and workers panel by panel: those of two panels are never the same."""
+    m, n = len(table.question_ids), len(table.worker_ids)
+    if table.panel is None or table.panel_ids is None:
+        panels = _Panels(np.array([0, m]), np.array([0, n]))
+        return table.question, table.worker, panels
+    size = len(table.panel_ids)
+    panel = table.panel.astype(np.int64)
+    question, questions = compact(panel * m + table.question, size * m)
+    worker, workers = compact(panel * n + table.worker, size * n)
+    panels = _Panels(
+        offsets(np.bincount(questions // m, minlength=size)),
+        offsets(np.bincount(workers // n, minlength=size)),
+        questions % m,
+        workers % n,
+    )
+    return question, worker, panels
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """The answers by question, then worker, then row.
+
+    Attributes
+    ----------
+    indptr
+        Where the answers of each question begin.
+    worker
+        Worker of each answer, in this order.
+    again
+        For each answer but the first, whether it has question and worker of the one before.
+    key, mask
+        The row of each answer is `key & mask`.
+    """
+
+    indptr: Ints
+    worker: Indices
+    again: Bools
+    key: Ints
+    mask: int
+
+    @classmethod
+    def of(cls, question: Indices, worker: Indices, m: int, n: int) -> Self:
+        """Sort.
+
+        Question, worker and row number side by side in one 64-bit number: sorting plain numbers is far faster than
+        finding the order of something and following it, and touches little memory. Too many bits for that, and two
+        counting sorts find the order.
+        """
+        rows = len(question)
+        row_bits, worker_bits = _bits(rows), _bits(n)
+        if row_bits + worker_bits + _bits(m) > MOST_BITS:
+            order = group_order(worker, n)
+            order = order[group_order(question[order], m)]
+            question, worker = question[order], narrow(worker[order], n)
+            again = (question[1:] == question[:-1]) & (worker[1:] == worker[:-1])
+            indptr = offsets(np.bincount(question, minlength=m))
+            return cls(indptr, worker, again, order.astype(np.int64), -1)
+        key = np.empty(rows, dtype=np.int64)
+
+        def pack(here: slice) -> None:
+            part = question[here].astype(np.int64) << worker_bits
+            part = (part | worker[here]) << row_bits
+            key[here] = part | np.arange(here.start, here.stop)
+
+        in_pieces(pack, rows)
+        key.sort()
+        ordered = np.empty(rows, dtype=index_type(n))
+        again = np.empty(rows - 1, dtype=bool)
+
+        def unpack(here: slice) -> None:
+            pair = key[here.start : here.stop + 1] >> row_bits  # and one more, to compare with
+            ordered[here] = pair[: here.stop - here.start] & ((1 << worker_bits) - 1)
+            again[here] = pair[1:] == pair[:-1]
+
+        in_pieces(unpack, rows)
+        starts = np.arange(m + 1, dtype=np.int64) << (row_bits + worker_bits)
+        return cls(np.searchsorted(key, starts), ordered, again, key, (1 << row_bits) - 1)
+
+    def rows(self, positions: Any = slice(None)) -> Ints:
+        """Return the rows of the answers at these positions."""
+        rows: Ints = self.key[positions] & self.mask
+        return rows
+
+    def follow(self, values: Floats) -> Floats:
+        """Return numbers given by row in this order."""
+        result = np.empty(len(values))
+
+        def gather(here: slice) -> None:
+            np.take(values, self.rows(here), out=result[here], mode="clip")
+
+        in_pieces(gather, len(values))
+        return result
+
+
+def _bits(count: int) -> int:
+    """Return how many bits the numbers below `count` need."""
+    return max(count - 1, 1).bit_length()
+
+
 def centre_in_place(values: Floats, indptr: Ints) -> Floats:
     """Subtract from the values of each question their lower median, and return it."""
     centre = np.empty(len(indptr) - 1)
-    for rows, positions in rectangles(indptr):
-        middle = (positions.shape[1] - 1) // 2
-        centre[rows] = np.partition(values[positions], middle, axis=1)[:, middle]
-    values -= np.repeat(centre, np.diff(indptr))
+
+    def subtract(here: slice) -> None:
+        ends = indptr[here.start : here.stop + 1]
+        mine, part = values[ends[0] : ends[-1]], centre[here]
+        for rows, positions in rectangles(ends - ends[0]):
+            middle = (positions.shape[1] - 1) // 2
+            part[rows] = np.partition(mine[positions], middle, axis=1)[:, middle]
+        mine -= np.repeat(part, np.diff(ends))
+
+    in_pieces(subtract, len(centre), QUESTIONS)
     return centre
-
-
-def _order(question: Ints, worker: Ints, m: int, n: int) -> Indices | None:
-    """Return the order by question and worker, or None if the answers are in it already."""
-    rising = question[1:] > question[:-1]
-    rising |= (question[1:] == question[:-1]) & (worker[1:] >= worker[:-1])
-    if rising.all():
-        return None
-    by_worker = group_order(worker, n)
-    return by_worker[group_order(question[by_worker], m)]
 
 
 def _pairs(table: Table, positions: Indices) -> list[str]:
@@ -144,9 +250,9 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
     return ", ".join(f"{pair} ({value})" for pair, value in found)
 
 
-def _duplicate_error(table: Table, again: Bools, order: Indices | None, count: int) -> AnswersError:
-    at = np.flatnonzero(again & ~np.append(False, again[:-1]))[:NAMED]  # each pair once
-    pairs = ", ".join(_pairs(table, at if order is None else order[at]))
+def _duplicate_error(table: Table, sort: _Sort, count: int) -> AnswersError:
+    at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
+    pairs = ", ".join(_pairs(table, sort.rows(at)))
     return AnswersError(
         f"duplicates: {count:,} answers repeat a worker on the same question, first {pairs}. "
         'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'

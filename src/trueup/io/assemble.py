@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trueup.arrays import Indices
     from trueup.io.columns import Roles
 
 # The square of a larger answer, and so every variance, would overflow.
@@ -71,6 +72,8 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
 
 def _read_answers(series: Series, column: str) -> NDArray[np.float64]:
     answer = to_numbers(series, column, argument="answer")
+    if len(answer) and max(-answer.min(), answer.max()) <= LARGEST_ANSWER:
+        return answer  # seen without a temporary array; NaN takes the longer way
     too_large = np.flatnonzero(np.abs(answer) > LARGEST_ANSWER)
     if len(too_large):
         raise bad_rows(
@@ -86,10 +89,10 @@ def _read_answers(series: Series, column: str) -> NDArray[np.float64]:
 
 def _encode_ids(
     series: Series, column: str, keep: NDArray[np.bool_] | None, ordered: bool
-) -> tuple[NDArray[np.int64], Ids]:
+) -> tuple[Indices, Ids]:
     codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered)
-    without = np.flatnonzero(codes < 0)
-    if len(without):
+    if len(codes) and codes.min() < 0:
+        without = np.flatnonzero(codes < 0)
         rows = without if keep is None else np.flatnonzero(keep)[without]
         raise bad_rows(
             column,

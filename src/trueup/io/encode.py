@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueup.arrays import PIECE, in_pieces, index_type
 from trueup.errors import AnswersError, quoted
 from trueup.io.native import Series, dtype_name, library, loaded, sort_order, take, to_list
 
@@ -35,7 +36,7 @@ class Encoded(NamedTuple):
         For each code, a row of the whole column in which its id stands: the first one kept.
     """
 
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int32 | np.int64]
     n: int
     first_rows: NDArray[np.int64]
 
@@ -83,7 +84,7 @@ def encode(
     if not by_id:
         return encoded
     order = sort_order(take(series, encoded.first_rows))
-    rank = np.full(encoded.n + 1, -1, dtype=np.int64)
+    rank = np.full(encoded.n + 1, -1, dtype=encoded.codes.dtype)
     rank[order] = np.arange(encoded.n)
     return Encoded(rank[encoded.codes], encoded.n, encoded.first_rows[order])
 
@@ -91,22 +92,29 @@ def encode(
 def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
     """Renumber raw codes in order of first appearance."""
     codes = raw.codes if keep is None else raw.codes[keep]
-    codes = codes.astype(np.intp, copy=False)
     n_rows = len(codes)
-    counter = np.int32 if max(n_rows, raw.size) < np.iinfo(np.int32).max else np.int64
+    counter = index_type(max(n_rows, raw.size))
     # One slot more than there are codes: -1 finds it, being the last.
-    slots: NDArray[np.signedinteger[Any]] = np.full(raw.size + 1, n_rows, dtype=counter)
-    # Of several assignments to a slot the last one stays: written backwards, the first row.
-    slots[codes[::-1]] = np.arange(n_rows - 1, -1, -1, dtype=counter)
+    slots = np.full(raw.size + 1, n_rows, dtype=counter)
+    for start in reversed(range(0, n_rows, PIECE)):
+        piece = codes[start : start + PIECE].astype(np.intp)
+        # Of several assignments to a slot the last one stays: written backwards, the first row.
+        slots[piece[::-1]] = np.arange(start + len(piece) - 1, start - 1, -1, dtype=counter)
     slots[raw.size] = n_rows
     present = np.flatnonzero(slots < n_rows)
-    present = present[np.argsort(slots[present], kind="stable")]
+    present = present[np.argsort(slots[present])]
     first_rows = slots[present].astype(np.int64)
     slots[present] = np.arange(len(present))
     slots[raw.size] = -1
     if keep is not None:
         first_rows = np.flatnonzero(keep)[first_rows]
-    return Encoded(slots[codes].astype(np.int64, copy=False), len(present), first_rows)
+    numbered = np.empty(n_rows, dtype=counter)
+
+    def renumber(here: slice) -> None:
+        np.take(slots, codes[here], out=numbered[here], mode="wrap")  # -1 is the last slot
+
+    in_pieces(renumber, n_rows)
+    return Encoded(numbered, len(present), first_rows)
 
 
 def _from_pandas(series: Series) -> _Raw:
@@ -235,8 +243,10 @@ def _from_integers(values: NDArray[Any], missing: NDArray[np.bool_] | None = Non
     low, high = int(values.min()), int(values.max())
     if high - low <= WIDEST_RANGE * len(values) + 1024:
         # Small types widen first: 127 - (-128) is no int8. Of uint64 the difference fits again.
-        wide = values if values.dtype == np.uint64 else values.astype(np.int64, copy=False)
-        raw = _Raw((wide - wide.dtype.type(low)).astype(np.int64, copy=False), high - low + 1)
+        wide = np.uint64 if values.dtype == np.uint64 else np.int64
+        codes = np.empty(len(values), dtype=index_type(high - low))
+        np.subtract(values, low, out=codes, dtype=wide, casting="unsafe")
+        raw = _Raw(codes, high - low + 1)
     else:
         raw = _hash_integers(values)
     if missing is not None:

@@ -76,7 +76,7 @@ def to_numbers(
         raise bad_rows(
             column, rows, len(series), ("is not a number", "are not numbers"), remedy, values
         )
-    if rows := _at(np.isinf(read.numbers), keep):
+    if not _all_finite(read.numbers) and (rows := _at(np.isinf(read.numbers), keep)):
         raise bad_rows(
             column,
             rows,
@@ -86,6 +86,11 @@ def to_numbers(
             read.numbers[rows[:MOST_ROWS]].tolist(),
         )
     return read.numbers
+
+
+def _all_finite(numbers: NDArray[np.float64]) -> bool:
+    """Whether there is neither an infinity nor a NaN, found without a temporary array."""
+    return not len(numbers) or bool(np.isfinite(numbers.min()) and np.isfinite(numbers.max()))
 
 
 def _or_other(argument: str) -> str:

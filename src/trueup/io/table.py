@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trueup.arrays import Indices
+
 
 class Ids:
     """The id of every code 0, 1, ..., in the library and type the caller gave them in.
@@ -36,11 +38,11 @@ class Ids:
     def __repr__(self) -> str:
         return f"Ids({len(self)} of {native.library(self.values)} {native.dtype_name(self.values)})"
 
-    def take(self, indices: NDArray[np.int64]) -> Ids:
+    def take(self, indices: Indices) -> Ids:
         """Return the ids of these codes, in this order."""
         return Ids(native.take(self.values, np.asarray(indices, dtype=np.int64)))
 
-    def tolist(self, indices: NDArray[np.int64] | None = None) -> list[object]:
+    def tolist(self, indices: Indices | None = None) -> list[object]:
         """Return the ids, or those of the codes given, as Python objects."""
         return native.to_list(self.values if indices is None else self.take(indices).values)
 
@@ -97,11 +99,11 @@ class Table:
         in order of the ids.
     """
 
-    question: NDArray[np.int64]
-    worker: NDArray[np.int64]
+    question: Indices
+    worker: Indices
     answer: NDArray[np.float64]
     row: NDArray[np.int64] | None
-    panel: NDArray[np.int64] | None
+    panel: Indices | None
     numbers: dict[str, NDArray[np.float64]]
     question_ids: Ids
     worker_ids: Ids
