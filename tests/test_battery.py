@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 VARIANTS: list[Algorithm] = [
     *(find(name) for name in names()),
-    CATD.preset("paper"),
-    DTD.preset("paper"),
+    CATD(preset="paper"),
+    DTD(preset="paper"),
     DTD(init="median"),
     GTM(soft=True),
     CRH(loss="absolute"),

@@ -113,6 +113,12 @@ def test_callback_hears_of_every_iteration() -> None:
     assert heard[0][1] > heard[-1][1]
 
 
+def test_a_panel_without_questions_is_said_to_be_one() -> None:
+    empty = Answers.from_matrix(np.array([[[1.0]], [[np.nan]]])).panel(1)
+    with pytest.raises(TrueupError, match="no questions"):
+        run(Mean(), empty)
+
+
 @pytest.mark.parametrize(("argument", "value"), [("max_iter", -1), ("tol", -1.0), ("tol", np.nan)])
 def test_limits_are_checked(argument: str, value: float) -> None:
     answers, _ = simulate(seed=2)
@@ -125,7 +131,7 @@ def test_limits_are_checked(argument: str, value: float) -> None:
     [
         (lambda: DTD(correction="some"), "correction"),  # type: ignore[arg-type]
         (lambda: DTD(nu0=-1.0), "nu0"),
-        (lambda: DTD.preset("printed"), "preset"),
+        (lambda: DTD(preset="printed"), "preset"),  # type: ignore[arg-type]
         (lambda: CRH(loss="cubic"), "loss"),  # type: ignore[arg-type]
         (lambda: CRH(scale="mad"), "scale"),  # type: ignore[arg-type]
         (lambda: GTM(beta=0.0), "beta"),

@@ -190,10 +190,37 @@ def test_a_standard_error_is_carried_back_through_the_transform() -> None:
     np.testing.assert_allclose((log.upper - log.lower) / 2 / 1.959964, log.std_error, rtol=1e-3)
 
 
+def test_an_interval_too_large_for_a_number_is_an_error() -> None:
+    wild = [[1e149, 1e-149], [1e-149, 1e149], [1.0, 1.0]]
+    options: dict[str, Any] = {"method": "mean", "transform": "log", "level": 1 - 1e-12}
+    with pytest.raises(TrueupError, match="bounds="):
+        trueup.estimate(wild, **options)
+    kept = trueup.estimate(wild, **options, bounds=(0.0, 1e10))
+    assert kept.upper.max() == 1e10
+
+
+def test_known_variances_are_not_forgotten_where_nobody_disagrees() -> None:
+    for matrix in ([[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]):
+        known = dict.fromkeys(range(len(matrix)), 4.0)
+        est = trueup.estimate(matrix, method="blue", worker_variance=known)
+        np.testing.assert_allclose(est.std_error, (4.0 / len(matrix)) ** 0.5)
+        assert est.estimate.tolist() == [1.0, 2.0]
+
+
+def test_variances_of_answers_are_carried_to_the_scale_of_the_transform() -> None:
+    matrix = np.array([[100.0, 10.0], [120.0, 11.0]])
+    variance = np.array([[4.0, 1.0], [9.0, 2.0]])
+    est = trueup.estimate(matrix, method="blue", transform="log", answer_variance=variance)
+    weight = matrix**2 / variance  # one over the variance of the logarithm
+    expected = np.exp((weight * np.log(matrix)).sum(axis=0) / weight.sum(axis=0))
+    np.testing.assert_allclose(est.estimate, expected)
+    np.testing.assert_allclose(est.std_error, expected / np.sqrt(weight.sum(axis=0)))
+
+
 def test_published_dtd_warns_of_a_dictator() -> None:
     answers, _ = trueup.simulate(workers=3, questions=10, seed=4)
     with pytest.warns(TrueupWarning, match="one worker has more than 90%"):
-        est = trueup.estimate(answers, method=DTD.preset("paper"))
+        est = trueup.estimate(answers, method=DTD(preset="paper"))
     assert est.diagnosis.warnings
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -276,6 +303,7 @@ def test_a_user_algorithm_without_weights_has_estimates_and_no_intervals() -> No
     est = trueup.estimate([[1.0, 2.0], [3.0, 5.0]], method=First())
     assert est.estimate.tolist() == [1.0, 2.0]
     assert np.isnan(est.lower).all()
+    assert any("how much each answer counts" in text for text in est.diagnosis.assumptions)
     assert est.diagnosis.method == "First"
 
 

@@ -219,7 +219,7 @@ def test_catd_equals_dtd_on_complete_answers() -> None:
 def test_one_ridge_proxy_iteration_equals_one_published_dtd_iteration() -> None:
     rng = np.random.default_rng(4)
     answers = Answers.from_matrix(rng.normal(0, 1, (6, 9)) * rng.uniform(0.5, 2, 6)[:, None])
-    dtd = run(DTD.preset("paper"), answers, max_iter=1)
+    dtd = run(DTD(preset="paper"), answers, max_iter=1)
     ridge = run(IPTD(variant="awg", lam=4.0), answers, max_iter=1)
     np.testing.assert_allclose(ridge.x, dtd.x, rtol=1e-10)
 

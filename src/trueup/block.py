@@ -81,7 +81,17 @@ class Block:
         """Where the panels of this block are among all panels."""
         return slice(self.first_panel, self.first_panel + len(self.panel_questions) - 1)
 
-    # -- facts about the questions, computed once ---------------------------------------------------
+    # -- facts about answers and questions ---------------------------------------------------
+
+    @cached_property
+    def weighted(self) -> Floats:
+        """Each value times its precision."""
+        return self.values if self.precision is None else self.values * self.precision
+
+    @property
+    def weighted_squares(self) -> Floats:
+        """Each value squared times its precision."""
+        return self.weighted * self.values
 
     @cached_property
     def counts(self) -> Ints:
@@ -145,7 +155,10 @@ class Block:
 
     def total_weight(self, weight: Floats) -> Floats:
         """Return the sum of the weights (times precision) of the answers of each question."""
-        total: Floats = self._weight_matrix @ weight
+        # Truths and tally of one iteration ask for the same sums: those asked for last are kept.
+        if self._latest[0] is not weight:
+            self._latest[:] = weight, self._weight_matrix @ weight
+        total: Floats = self._latest[1]
         return total
 
     def weighted_values(self, weight: Floats) -> Floats:
@@ -176,9 +189,9 @@ class Block:
         """
         factor: Floats = getattr(self, per)
         if per not in self._energy:
-            self._energy[per] = self.by_worker(self._weighted * self.values, factor)
+            self._energy[per] = self.by_worker(self.weighted_squares, factor)
         scaled = factor * x
-        cross = self.by_worker(self._weighted, scaled)
+        cross = self.by_worker(self.weighted, scaled)
         total = self._energy[per] - 2.0 * cross + self.by_worker(self.precision, scaled * x)
         return np.maximum(total, 0.0)
 
@@ -239,12 +252,12 @@ class Block:
 
     @cached_property
     def _value_matrix(self) -> Any:
-        return self._rows(self._weighted)
+        return self._rows(self.weighted)
 
     @cached_property
-    def _weighted(self) -> Floats:
-        """Values times precision."""
-        return self.values if self.precision is None else self.values * self.precision
+    def _latest(self) -> list[Any]:
+        """The weights `total_weight` was last asked for, and its answer."""
+        return [None, None]
 
     @cached_property
     def _energy(self) -> dict[str, Floats]:

@@ -60,7 +60,7 @@ def build(
         )
     question, worker, panels = _number(table)
     values = scale.forward(table.answer)
-    precision = _precision(table, answer_variance)
+    precision = _precision(table, answer_variance, scale, values)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
     sort = _Sort.of(question, worker, m, n)
     n_duplicates = int(np.count_nonzero(sort.again))
@@ -274,13 +274,16 @@ def _merge(
     return start + above / total, None if precision is None else total
 
 
-def _precision(table: Table, column: str | None) -> Floats | None:
-    """Turn variances of single answers into precisions."""
+def _precision(table: Table, column: str | None, scale: Scale, values: Floats) -> Floats | None:
+    """Turn variances of single answers into precisions on the scale on which answers are combined.
+
+    A variance is carried there to first order: by the square of the slope of the transformation.
+    """
     if column is None:
         return None
     variance = table.numbers[column]
     with np.errstate(divide="ignore", over="ignore"):
-        precision: Floats = 1.0 / variance
+        precision: Floats = scale.slope(values) ** 2 / variance
     bad = ~((precision > 0) & np.isfinite(precision))
     if bad.any():
         raise AnswersError(

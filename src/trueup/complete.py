@@ -49,7 +49,7 @@ class CompleteBlock(Block):
 
     def weighted_values(self, weight: Floats) -> Floats:
         """Return the sum of weight (times precision) times value over the answers of each question."""
-        return self.by_question(self._weighted, weight)
+        return self.by_question(self.weighted, weight)
 
     def by_worker(self, per_answer: Floats | None, factor: Floats) -> Floats:
         """Return for each worker the sum over its answers of `per_answer * factor of the question`."""

@@ -14,8 +14,6 @@ from trueup.errors import TrueupError, TrueupWarning
 from trueup.result import Diagnosis, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Duplicates
@@ -24,6 +22,10 @@ INTERVALS = (
     "intervals take the weights of the workers as known and their errors as independent; they do not contain an "
     "error that all workers share"
 )
+NO_OVERLAP = (
+    "where no question has two answers the workers cannot be compared: intervals are unknown there"
+)
+NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
 # A worker with more than this share of all weight decides nearly alone.
 DICTATOR = 0.9
 # Moves of a truth, in pooled standard deviations, that are worth a warning.
@@ -37,8 +39,8 @@ def estimate(
     *,
     transform: str | None = None,
     bounds: tuple[float, float] | None = None,
-    worker_variance: str | Mapping[Any, float] | None = None,
-    answer_variance: str | None = None,
+    worker_variance: Any = None,
+    answer_variance: Any = None,
     duplicates: Duplicates = "error",
     level: float = 0.95,
     max_iter: int = MAX_ITER,
@@ -65,10 +67,12 @@ def estimate(
         Scale on which the answers are combined; estimates and intervals are carried back.
     bounds : (low, high), optional
         Estimates and intervals stay inside.
-    worker_variance : mapping or str, optional
-        Known variances of workers (or of some), or the column that has them, for "blue".
-    answer_variance : str, optional
-        Column with the variance of each answer: a source's own standard error squared.
+    worker_variance : mapping, str or array, optional
+        Known variances of workers (or of some), or the column that has them, for "blue"; on the scale on which
+        the answers are combined.
+    answer_variance : str or array, optional
+        Column with the variance of each answer, a source's own standard error squared; for an array of answers, an
+        array of the same shape.
     duplicates : {"error", "mean", "first"}
         What to do when a worker answered a question more than once.
     level : float
@@ -113,27 +117,31 @@ def estimate(
 def _result(data: Answers, aggregate: Aggregate, level: float, said: tuple[str, ...]) -> Estimate:
     from scipy.special import ndtri
 
-    unknown = (aggregate.facts.overlap == 0)[data.question_panel]
-    if data.worker_variance is not None or data.precision is not None:
-        unknown[:] = False  # known variances need no second answer
-    std_error = np.sqrt(np.where(unknown, np.nan, aggregate.variance))
+    algorithm = aggregate.algorithm
+    # Known variances need no second answer to a question.
+    alone = (aggregate.facts.overlap == 0)[data.question_panel] & (not algorithm.needs_variance)
+    std_error = np.sqrt(np.where(alone, np.nan, aggregate.variance))
     half = ndtri(0.5 + 0.5 * level) * std_error
     scale, x = data.scale, aggregate.x
     base = scale.backward(x)
-    if not np.isfinite(base).all():
-        raise TrueupError("transform: an estimate is too large for a number when carried back.")
+    lower, upper = scale.backward(x - half), scale.backward(x + half)
+    if np.isinf(base).any() or np.isinf(upper).any():
+        raise TrueupError(
+            "transform: an estimate or interval end is too large for a number when carried back. "
+            "Give bounds=, or combine the answers on another scale."
+        )
     error = std_error * scale.slope(x)
     nothing = np.zeros(len(x))
     assumptions = [INTERVALS]
-    if unknown.any():
-        assumptions.append(
-            "where no question has two answers the workers cannot be compared: intervals are unknown there"
-        )
+    if alone.any():
+        assumptions.append(NO_OVERLAP)
+    elif np.isnan(std_error).any():
+        assumptions.append(NO_WEIGHTS)
     return Estimate(
         answers=data,
         aggregate=aggregate,
         diagnosis=Diagnosis(
-            method=aggregate.algorithm.name or type(aggregate.algorithm).__name__,
+            method=algorithm.name or type(algorithm).__name__,
             shrink="none",
             iterations=int(aggregate.iterations.max(initial=0)),
             settled=bool(aggregate.settled.all()),
@@ -142,8 +150,8 @@ def _result(data: Answers, aggregate: Aggregate, level: float, said: tuple[str, 
         ),
         level=level,
         estimate=base,
-        lower=scale.backward(x - half),
-        upper=scale.backward(x + half),
+        lower=lower,
+        upper=upper,
         std_error=error,
         base=base,
         base_std_error=error,

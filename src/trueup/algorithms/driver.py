@@ -113,6 +113,8 @@ def run(
         raise TrueupError(f"max_iter: found {max_iter}, must not be negative.")
     if not tol >= 0:
         raise TrueupError(f"tol: found {tol}, must not be negative.")
+    if answers.n_questions == 0:
+        raise TrueupError("answers: there are none to run on; this panel has no questions.")
     engine = engine or MemoryEngine(answers, threads=threads)
     facts = survey(engine, answers)
     state = algorithm.start(facts)
@@ -247,8 +249,9 @@ def _conclude(
     if algorithm.finishes:
         state = algorithm.finish(state, sweep.sums[2:])
     noise = algorithm.noise(state, ss, freedom)
-    agree = facts.spread((facts.pool == 0).astype(float)) > 0
-    noise = np.where(agree, 0.0, noise)
+    # Where all agree there is nothing to learn a variance from; known ones stay.
+    agree = (facts.pool == 0) & (not algorithm.needs_variance)
+    noise = np.where(agree[facts.worker_panel], 0.0, noise)
 
     def certainty(block: Block, kept: dict[str, Floats]) -> Visit:
         local = state.of(block)
@@ -261,10 +264,9 @@ def _conclude(
     engine.sweep(certainty)
     weight = state["weight"]
     total = facts.spread(facts.panel_sum(weight))
-    zero = facts.pool == 0
     variance = engine.kept("variance")
-    if zero.any():
-        variance = np.where(zero[answers.question_panel], 0.0, variance)
+    if agree.any():
+        variance = np.where(agree[answers.question_panel], 0.0, variance)
     return Aggregate(
         algorithm=algorithm,
         centre=answers.centre,

@@ -15,7 +15,7 @@ pseudo-answers prevent that and are the default.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,8 +24,6 @@ from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from trueup.algorithms.contract import Facts
     from trueup.arrays import Floats
     from trueup.block import Block
@@ -48,31 +46,30 @@ class DTD(Algorithm):
         The first truths.
     floor_abs : float
         Smallest variance in answer units, instead of the relative floor; 0 keeps the relative one.
+    preset : {"robust", "paper"}
+        "paper" is the published form: correction "none" and nu0 = 0.
     """
 
     correction: Literal["loo", "none"] = "loo"
     nu0: float = 2.0
     init: Literal["mean", "median"] = "mean"
     floor_abs: float = 0.0
+    preset: InitVar[Literal["robust", "paper"]] = "robust"
 
     name = "dtd"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, preset: str) -> None:
+        if preset == "paper":
+            object.__setattr__(self, "correction", "none")
+            object.__setattr__(self, "nu0", 0.0)
+        elif preset != "robust":
+            raise TrueupError(f'preset: {preset!r} is not "robust" or "paper".')
         if self.correction not in ("loo", "none"):
             raise TrueupError(f'correction: {self.correction!r} is not "loo" or "none".')
         if self.init not in ("mean", "median"):
             raise TrueupError(f'init: {self.init!r} is not "mean" or "median".')
         if not (self.nu0 >= 0 and self.floor_abs >= 0):
             raise TrueupError("nu0, floor_abs: must not be negative.")
-
-    @classmethod
-    def preset(cls, name: str) -> Self:
-        """Return the algorithm `"paper"`: as published, or `"robust"`: our default."""
-        if name == "paper":
-            return cls(correction="none", nu0=0.0)
-        if name == "robust":
-            return cls()
-        raise TrueupError(f'preset: {name!r} is not "paper" or "robust".')
 
     def truths(self, block: Block, state: State) -> Floats:
         if self.init == "median" and state.step == 0:
@@ -128,8 +125,8 @@ class CATD(DTD):
 
     name = "catd"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __post_init__(self, preset: str) -> None:
+        super().__post_init__(preset)
         if not 0 < self.alpha < 1:
             raise TrueupError(f"alpha: found {self.alpha}, must be between 0 and 1.")
 
@@ -156,8 +153,9 @@ class Blue(DTD):
 
     def start(self, facts: Facts) -> State:
         known = self._known(facts)
-        pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
-        variance = np.where(np.isnan(known), pool, known)
+        # Unknown variances start at the pooled one, or at the mean of the known where nobody disagrees.
+        typical = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, np.nanmean(known))
+        variance = np.where(np.isnan(known), typical, known)
         return State(facts, {"weight": 1.0 / variance, "variance": variance})
 
     def update(self, state: State, sums: Floats) -> State:

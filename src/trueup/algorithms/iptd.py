@@ -58,17 +58,22 @@ class IPTD(Algorithm):
         return State(facts, {"weight": ones, "fault": ones, "proxy": ones})
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
-        weight = state["weight"]
-        squares = block.squares(x)
+        # Squares are expanded, so that no residual has to be written down; see Block.squared_distances.
+        weight, squares = state["weight"], block.weighted_squares
         total = block.total_weight(weight)
-        # Columns W_j V_j and W_j (and the weighted faults): what the others add up to in each question.
-        columns = [block.by_question(squares, weight), total]
+        level = total * x * x
+        spread = np.maximum(block.by_question(squares, weight) - level, 0.0)  # W_j V_j
+        # What the others add up to in each question.
+        columns = [spread + level, total]
         if self.variant == "debias":
             columns.append(block.total_weight(weight * state["fault"]))
         informative = block.informative
         others = block.by_worker(block.precision, np.column_stack(columns) * informative[:, None]).T
-        distance = block.by_worker(squares, informative * total) + others[0]
-        return np.stack([distance, *others[1:]])
+        total = total * informative
+        distance = block.by_worker(squares, total) - 2.0 * block.by_worker(
+            block.weighted, total * x
+        )
+        return np.stack([np.maximum(distance + others[0], 0.0), *others[1:]])
 
     def update(self, state: State, sums: Floats) -> State:
         facts, weight = state.facts, state["weight"]
