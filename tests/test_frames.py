@@ -544,7 +544,9 @@ def test_objects_that_are_numbers_are_read_and_others_named() -> None:
     with pytest.raises(AnswersError, match=r"1 of 5 values is infinite, at row 3 \(inf\)"):
         read_frame(columns | {"answer": good})
     with pytest.raises(AnswersError, match=r"2 of 5 values are not numbers, first at rows 0 \("):
-        read_frame(columns | {"answer": [np.timedelta64(1), 2, dt.date(2024, 1, 1), "4", None]})
+        read_frame(
+            columns | {"answer": [np.timedelta64(1, "s"), 2, dt.date(2024, 1, 1), "4", None]}
+        )
     good[3] = 3
     assert read_frame(columns | {"answer": good}).answer.tolist() == [1, 2, 1, 3, 4]
 

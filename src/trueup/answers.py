@@ -25,7 +25,7 @@ from trueup.errors import AnswersError
 from trueup.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from trueup.arrays import Floats, Indices, Ints
@@ -128,6 +128,7 @@ class Answers:
         bounds: tuple[float, float] | None = None,
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        read: Callable[..., Table] | None = None,
     ) -> Answers:
         """Make Answers of a long table with one answer per row.
 
@@ -147,11 +148,13 @@ class Answers:
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
             Known variance of each worker (or of some): a column, or worker id -> variance.
+        read : callable, optional
+            What turns `frame` into encoded columns; by default any data frame is understood.
         """
         from trueup.build import build
         from trueup.io.frames import read_frame
 
-        table = read_frame(
+        table = (read or read_frame)(
             frame,
             question=question,
             worker=worker,
@@ -163,34 +166,11 @@ class Answers:
         return build(table, scale, duplicates, answer_variance, worker_variance)
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | PathLike[str],
-        *,
-        question: str = "question",
-        worker: str = "worker",
-        answer: str = "answer",
-        panel: str | None = None,
-        duplicates: Duplicates = "error",
-        transform: str | None = None,
-        bounds: tuple[float, float] | None = None,
-        answer_variance: str | None = None,
-        worker_variance: str | Mapping[Any, float] | None = None,
-    ) -> Answers:
+    def from_file(cls, path: str | PathLike[str], **options: Any) -> Answers:
         """Make Answers of a CSV or Parquet file; the options are those of `from_frame`."""
-        from trueup.build import build
         from trueup.io.files import read_file
 
-        table = read_file(
-            path,
-            question=question,
-            worker=worker,
-            answer=answer,
-            panel=panel,
-            numbers=_number_columns(answer_variance, worker_variance),
-        )
-        scale = Scale(transform, bounds)
-        return build(table, scale, duplicates, answer_variance, worker_variance)
+        return cls.from_frame(path, **options, read=read_file)
 
     @classmethod
     def from_matrix(

@@ -238,9 +238,9 @@ class Block:
             values = np.take_along_axis(values, order, axis=1)
             running = np.cumsum(np.take_along_axis(per_answer[positions], order, axis=1), axis=1)
             half = 0.5 * running[:, -1:]
-            low = np.argmax(running >= half * (1 - ROUNDING), axis=1)[:, None]
-            high = np.argmax(running > half * (1 + ROUNDING), axis=1)[:, None]
-            low, high = (np.take_along_axis(values, end, axis=1)[:, 0] for end in (low, high))
+            first = np.argmax(running >= half * (1 - ROUNDING), axis=1)[:, None]
+            last = np.argmax(running > half * (1 + ROUNDING), axis=1)[:, None]
+            low, high = (np.take_along_axis(values, end, axis=1)[:, 0] for end in (first, last))
             result[rows] = low + 0.5 * (high - low)
         return result
 
