@@ -10,7 +10,7 @@
 Answers(2 questions, 3 workers, 6 answers)
 """
 
-from trueup import algorithms, datasets
+from trueup import algorithms, datasets, shrinkage, variance
 from trueup.algorithms import Algorithm
 from trueup.answers import Answers
 from trueup.datasets import simulate
@@ -31,7 +31,9 @@ __all__ = [
     "algorithms",
     "datasets",
     "estimate",
+    "shrinkage",
     "simulate",
+    "variance",
 ]
 
 __version__ = "0.1.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,15 @@ from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.errors import TrueupError, TrueupWarning
 from trueup.result import Diagnosis, Estimate
+from trueup.shrinkage import find as find_rule
+from trueup.variance import variances
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Duplicates
+    from trueup.arrays import Bools, Floats
+    from trueup.shrinkage import Posterior, ShrinkRule
 
 INTERVALS = (
     "intervals take the weights of the workers as known and their errors as independent; they do not contain an "
@@ -25,6 +30,7 @@ INTERVALS = (
 NO_OVERLAP = (
     "where no question has two answers the workers cannot be compared: intervals are unknown there"
 )
+POINT_ONLY = "this second step gives estimates without intervals; its positive part has them"
 NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
 # A worker with more than this share of all weight decides nearly alone.
 DICTATOR = 0.9
@@ -35,7 +41,8 @@ NOT_SETTLED = 1e-2
 def estimate(
     answers: Any,
     method: str | Algorithm = "dtd",
-    shrink: str = "none",
+    shrink: str | ShrinkRule = "none",
+    variance: Any = None,
     *,
     transform: str | None = None,
     bounds: tuple[float, float] | None = None,
@@ -61,8 +68,13 @@ def estimate(
         The first step: "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm", "crh", "pm", "ptd",
         "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
         `CRH(scale="var")`.
-    shrink : str
-        The second step. Only "none" so far.
+    shrink : str or ShrinkRule
+        The second step: "none", "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", or a
+        rule such as `EBE(positive=True)`.
+    variance : str, number or array, optional
+        How sure the first step is of each question: "paper" (or "psi_H", as printed), "psi_H/n", "plugin",
+        "sandwich", "blue", "jackknife", "bootstrap", a number, or one number per question. By default the rule's own:
+        "paper" for paper, stein and mebe, "plugin" for the others; known variances where the method is "blue".
     transform : {"log", "log1p", "logit"}, optional
         Scale on which the answers are combined; estimates and intervals are carried back.
     bounds : (low, high), optional
@@ -91,8 +103,7 @@ def estimate(
     >>> est.estimate.round(2).tolist()
     [10.51, 4.49, 7.24]
     """
-    if shrink != "none":
-        raise TrueupError(f'shrink: {shrink!r} is not known. Known: "none".')
+    rule = find_rule(shrink)
     if not 0 < level < 1:
         raise TrueupError(f"level: found {level}, must be between 0 and 1.")
     data = Answers.of(
@@ -111,52 +122,100 @@ def estimate(
     said = _warnings(data, aggregate)
     for text in said:
         warnings.warn(text, TrueupWarning, stacklevel=2)
-    return _result(data, aggregate, level, said)
+    return _result(data, aggregate, rule, variance, level, said)
 
 
-def _result(data: Answers, aggregate: Aggregate, level: float, said: tuple[str, ...]) -> Estimate:
+def _result(
+    data: Answers,
+    aggregate: Aggregate,
+    rule: ShrinkRule,
+    variance: Any,
+    level: float,
+    said: tuple[str, ...],
+) -> Estimate:
     from scipy.special import ndtri
 
     algorithm = aggregate.algorithm
+    x = aggregate.x
     # Known variances need no second answer to a question.
-    alone = (aggregate.facts.overlap == 0)[data.question_panel] & (not algorithm.needs_variance)
-    std_error = np.sqrt(np.where(alone, np.nan, aggregate.variance))
-    half = ndtri(0.5 + 0.5 * level) * std_error
-    scale, x = data.scale, aggregate.x
-    base = scale.backward(x)
-    lower, upper = scale.backward(x - half), scale.backward(x + half)
-    if np.isinf(base).any() or np.isinf(upper).any():
+    alone = (aggregate.facts.overlap == 0)[data.question_panel]
+    alone = alone & (not algorithm.needs_variance) & (variance is None or isinstance(variance, str))
+    v = _variances(data, aggregate, rule, variance, alone)
+    moved = _second_step(data, aggregate, rule, v, alone)
+    assumptions = [INTERVALS]
+    if alone.any():
+        assumptions.append(NO_OVERLAP)
+    elif np.isnan(v).any():
+        assumptions.append(NO_WEIGHTS)
+    elif np.isnan(moved.variance).any():
+        assumptions.append(POINT_ONLY)
+
+    scale, quantile = data.scale, ndtri(0.5 + 0.5 * level)
+    std_error = np.sqrt(np.where(alone, np.nan, moved.variance))
+    estimate = scale.backward(moved.mean)
+    lower = scale.backward(moved.mean - quantile * std_error)
+    upper = scale.backward(moved.mean + quantile * std_error)
+    if np.isinf(estimate).any() or np.isinf(upper).any():
         raise TrueupError(
             "transform: an estimate or interval end is too large for a number when carried back. "
             "Give bounds=, or combine the answers on another scale."
         )
-    error = std_error * scale.slope(x)
-    nothing = np.zeros(len(x))
-    assumptions = [INTERVALS]
-    if alone.any():
-        assumptions.append(NO_OVERLAP)
-    elif np.isnan(std_error).any():
-        assumptions.append(NO_WEIGHTS)
     return Estimate(
         answers=data,
         aggregate=aggregate,
         diagnosis=Diagnosis(
             method=algorithm.name or type(algorithm).__name__,
-            shrink="none",
+            shrink=rule.name or type(rule).__name__,
             iterations=int(aggregate.iterations.max(initial=0)),
             settled=bool(aggregate.settled.all()),
             assumptions=tuple(assumptions),
-            warnings=said,
+            warnings=(*said, *_reversed(data, moved)),
         ),
         level=level,
-        estimate=base,
+        estimate=estimate,
         lower=lower,
         upper=upper,
-        std_error=error,
-        base=base,
-        base_std_error=error,
-        shrinkage=nothing,
+        std_error=std_error * scale.slope(moved.mean),
+        base=scale.backward(x),
+        base_std_error=np.sqrt(np.where(alone, np.nan, v)) * scale.slope(x),
+        shrinkage=moved.shrinkage,
     )
+
+
+def _variances(
+    data: Answers, aggregate: Aggregate, rule: ShrinkRule, variance: Any, alone: Bools
+) -> Floats:
+    """Return the variance of each aggregate by the rule asked for, or that belongs to the second step."""
+    if variance is None and (rule.name == "none" or aggregate.algorithm.needs_variance):
+        return aggregate.variance
+    if alone.all():
+        return np.zeros(data.n_questions)
+    return variances(rule.variance if variance is None else variance, data, aggregate)
+
+
+def _second_step(
+    data: Answers, aggregate: Aggregate, rule: ShrinkRule, v: Floats, alone: Bools
+) -> Posterior:
+    """Move the aggregates; what has no variance stays where it is."""
+    x, stays = aggregate.x, alone | np.isnan(v)
+    usable = np.where(stays, 0.0, v)
+    panels = data.panel_questions
+    posterior = rule.fit(x, usable, panels=panels).posterior(x, usable, panels=panels)
+    return replace(posterior, variance=np.where(stays, v, posterior.variance))
+
+
+def _reversed(data: Answers, moved: Posterior) -> tuple[str, ...]:
+    """Warn where the second step moved questions past their centre."""
+    if not (moved.shrinkage > 1).any():
+        return ()
+    panels = len(np.unique(data.question_panel[moved.shrinkage > 1]))
+    where = f" in {panels} of {data.n_panels} panels" if data.n_panels > 1 else ""
+    text = (
+        f"the second step moved questions past their mean and so reversed their order{where} (shrinkage "
+        f'{moved.shrinkage.max():.3g}); the variance is too large for it, take variance="plugin" or the positive part'
+    )
+    warnings.warn(text, TrueupWarning, stacklevel=4)
+    return (text,)
 
 
 def _warnings(data: Answers, aggregate: Aggregate) -> tuple[str, ...]:

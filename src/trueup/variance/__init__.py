@@ -1,7 +1,82 @@
-"""Variance rules: how sure is a first step? Answers and aggregate in, a variance per question out."""
+"""Variance rules: how sure is a first step? Answers and aggregate in, a variance per question out.
 
-from trueup.variance.paper import psi_h
-from trueup.variance.plugin import plugin
-from trueup.variance.sandwich import sandwich
+`psi_h` is the estimate of the paper as printed, `psi_h_per_answer` what it was probably meant to be; `plugin`,
+`sandwich` and `blue` follow from the weights of the first step, `jackknife` and `bootstrap` from leaving out or drawing
+workers, for any first step. `find` knows them by name.
+"""
 
-__all__ = ["plugin", "psi_h", "sandwich"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import TrueupError
+from trueup.variance.paper import psi_h, psi_h_per_answer
+from trueup.variance.plugin import blue, plugin
+from trueup.variance.resample import bootstrap, jackknife
+from trueup.variance.sandwich import mean_sandwich, sandwich
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+
+__all__ = [
+    "blue",
+    "bootstrap",
+    "find",
+    "jackknife",
+    "mean_sandwich",
+    "names",
+    "plugin",
+    "psi_h",
+    "psi_h_per_answer",
+    "sandwich",
+    "variances",
+]
+
+_RULES: dict[str, Callable[[Answers, Aggregate], Floats]] = {
+    "paper": psi_h,
+    "psi_H": psi_h,
+    "psi_H/n": psi_h_per_answer,
+    "plugin": plugin,
+    "sandwich": mean_sandwich,
+    "blue": blue,
+    "jackknife": jackknife,
+    "bootstrap": bootstrap,
+}
+
+
+def names() -> list[str]:
+    """Return the names of all rules."""
+    return list(_RULES)
+
+
+def find(name: str) -> Callable[[Answers, Aggregate], Floats]:
+    """Return a rule by name."""
+    if name not in _RULES:
+        known = ", ".join(f'"{each}"' for each in _RULES)
+        raise TrueupError(f"variance: {name!r} is not known. Known: {known}, a number or an array.")
+    return _RULES[name]
+
+
+def variances(rule: Any, answers: Answers, aggregate: Aggregate) -> Floats:
+    """Return the variance of each aggregate by a rule: a name, a number, one number per question, or a callable."""
+    if isinstance(rule, str):
+        return find(rule)(answers, aggregate)
+    if callable(rule):
+        rule = rule(answers, aggregate)
+    try:
+        given = np.asarray(rule, dtype=np.float64)
+        result = np.broadcast_to(given, (answers.n_questions,)).copy()
+    except (TypeError, ValueError):
+        raise TrueupError(
+            f"variance: found {rule!r}. Give a name, a number, or one number for each of the "
+            f"{answers.n_questions} questions."
+        ) from None
+    if not (np.isfinite(result) & (result >= 0)).all():
+        raise TrueupError("variance: must be finite and not negative.")
+    return result

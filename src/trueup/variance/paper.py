@@ -34,3 +34,11 @@ def psi_h(answers: Answers, aggregate: Aggregate) -> Floats:
     each = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
     count = np.maximum(facts.panel_sum(answered.astype(np.float64)), 1.0)
     return (facts.panel_sum(each) / count)[answers.question_panel]
+
+
+def psi_h_per_answer(answers: Answers, aggregate: Aggregate) -> Floats:
+    """Return psi_H divided by the number of answers of each question.
+
+    On complete data this is psi_H / n, which is close to the variance of a plain mean of n answers.
+    """
+    return psi_h(answers, aggregate) / answers.counts

@@ -1,13 +1,20 @@
-"""Plug-in: the variance of a weighted mean with fixed weights, worker variances put in."""
+"""Plug-in rules: the variance of a weighted mean with fixed weights, worker variances put in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError
+
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
+    from trueup.block import Block
 
 
 def plugin(answers: Answers, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
@@ -16,4 +23,29 @@ def plugin(answers: Answers, aggregate: Aggregate) -> Floats:  # noqa: ARG001  e
     It takes the weights as given, so that it is somewhat too small where they were learned from few answers.
     Algorithms with a variance formula of their own (median, GTM, subject bias, Student, BLUE) use that.
     """
+    if np.isnan(aggregate.variance).any():
+        raise TrueupError(
+            f"variance: the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
+            'use variance="jackknife" or "bootstrap".'
+        )
     return aggregate.variance
+
+
+def blue(answers: Answers, aggregate: Aggregate) -> Floats:
+    """Return `v_j = 1 / sum_i 1/s_i^2` over the workers of question j.
+
+    The variance of the best linear unbiased estimate: right for first steps with inverse-variance weights only.
+    """
+    noise = aggregate.noise
+
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        mine = noise[block.worker_slice]
+        precision = np.divide(1.0, mine, out=np.zeros(len(mine)), where=mine > 0)
+        total = block.total_weight(precision)
+        return Visit(
+            questions={"v": np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)}
+        )
+
+    engine = MemoryEngine(answers)
+    engine.sweep(visit)
+    return engine.kept("v")

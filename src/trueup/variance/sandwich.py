@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.arrays import segment_sum
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
@@ -42,3 +43,13 @@ def sandwich(answers: Answers, aggregate: Aggregate) -> Floats:
     engine = MemoryEngine(answers)
     engine.sweep(visit)
     return engine.kept("sandwich")
+
+
+def mean_sandwich(answers: Answers, aggregate: Aggregate) -> Floats:
+    """Return the mean of the sandwich over the questions of each panel that have two answers, for all of them alike."""
+    each = sandwich(answers, aggregate)
+    known = ~np.isnan(each)
+    total = segment_sum(np.where(known, each, 0.0), answers.panel_questions)
+    count = segment_sum(known.astype(np.float64), answers.panel_questions)
+    mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
+    return mean[answers.question_panel]

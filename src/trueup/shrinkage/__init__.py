@@ -1,0 +1,50 @@
+"""Second steps: rules that move the aggregates of a first step toward each other.
+
+Each takes aggregates and their variances and returns a posterior, see `ShrinkRule`. `find` knows them by name.
+"""
+
+from __future__ import annotations
+
+from trueup.errors import TrueupError
+from trueup.shrinkage.contract import Posterior, Prior, ShrinkRule
+from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
+from trueup.shrinkage.unequal import Morris, NormalPrior, Sure
+
+__all__ = [
+    "EBE",
+    "MEBE",
+    "Identity",
+    "LinearPrior",
+    "Morris",
+    "NormalPrior",
+    "Posterior",
+    "Prior",
+    "ShrinkRule",
+    "Stein",
+    "Sure",
+    "find",
+    "names",
+]
+
+_RULES: tuple[type[ShrinkRule], ...] = (Identity, EBE, Stein, MEBE, Morris, Sure)
+
+
+def names() -> list[str]:
+    """Return the names of all rules."""
+    return [rule.name for rule in _RULES]
+
+
+def find(shrink: str | ShrinkRule | type[ShrinkRule]) -> ShrinkRule:
+    """Return the rule meant by a name, a class, or a rule itself.
+
+    >>> find("paper")
+    EBE(alpha=None, positive=False)
+    """
+    if isinstance(shrink, ShrinkRule):
+        return shrink
+    if isinstance(shrink, type) and issubclass(shrink, ShrinkRule):
+        return shrink()
+    for rule in _RULES:
+        if rule.name == shrink:
+            return rule()
+    raise TrueupError(f"shrink: {shrink!r} is not known. Known: {', '.join(names())}.")

@@ -1,0 +1,112 @@
+"""The contract of a second step: aggregates and their variances in, posterior out.
+
+    prior     = rule.fit(x, v)
+    posterior = prior.posterior(x, v)
+
+A shrink rule knows nothing of workers or answers. It works on many panels at once: `panels` tells where the questions
+of each begin, and every panel gets a prior of its own. A fitted prior can be used on new questions of the same panels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+
+from trueup.arrays import segment_sum
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is believed of each question after the second step.
+
+    Attributes
+    ----------
+    mean : array
+        The estimates.
+    variance : array
+        Posterior variance, NaN where the rule gives a point estimate only.
+    shrinkage : array
+        How far each aggregate was moved: 0 not at all, 1 all the way to the centre. Above 1 it was moved past it.
+    """
+
+    mean: Floats
+    variance: Floats
+    shrinkage: Floats
+
+
+class Prior(Protocol):
+    """What a rule has learned of the true values of each panel."""
+
+    def posterior(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Posterior:
+        """Return the posterior of questions with aggregates `x` of variance `v`."""
+        ...
+
+
+class ShrinkRule:
+    """A second step. Subclass it as a frozen dataclass of parameters."""
+
+    name: ClassVar[str] = ""
+    #: The variance rule that belongs to it.
+    variance: ClassVar[str] = "plugin"
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Prior:
+        """Fit a prior to aggregates `x` with variances `v`, for each panel."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Questions of several panels side by side, with sums over each panel.
+
+    `panels` has one entry more than there are panels; panel b has the questions from its entry up to the next.
+    """
+
+    panels: Ints
+
+    @classmethod
+    def of(cls, x: Floats, v: Floats, panels: Ints | None) -> tuple[Groups, Floats, Floats]:
+        """Check aggregates and variances, and return them as arrays of equal length."""
+        x = np.asarray(x, dtype=np.float64)
+        if x.ndim != 1:
+            raise TrueupError(f"x: found {x.ndim} dimensions, expected one aggregate per question.")
+        v = np.broadcast_to(np.asarray(v, dtype=np.float64), x.shape)
+        if not np.isfinite(x).all():
+            raise TrueupError("x: aggregates must be finite.")
+        if not (np.isfinite(v) & (v >= 0)).all():
+            raise TrueupError("v: variances must be finite and not negative.")
+        panels = np.array([0, len(x)]) if panels is None else np.asarray(panels, dtype=np.int64)
+        if panels[0] != 0 or panels[-1] != len(x) or (np.diff(panels) < 0).any():
+            raise TrueupError(f"panels: must rise from 0 to the number of questions, {len(x)}.")
+        return cls(panels), x, v
+
+    @property
+    def sizes(self) -> Floats:
+        """Number of questions of each panel."""
+        return np.diff(self.panels).astype(np.float64)
+
+    def sum(self, values: Floats) -> Floats:
+        """Sum over the questions of each panel."""
+        return segment_sum(values, self.panels)
+
+    def mean(self, values: Floats) -> Floats:
+        """Mean over the questions of each panel, 0 for a panel without questions."""
+        return self.sum(values) / np.maximum(self.sizes, 1.0)
+
+    def spread(self, per_panel: Floats) -> Floats:
+        """Number of its panel for each question."""
+        return np.repeat(per_panel, np.diff(self.panels))
+
+    def centre(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the mean of each panel and the sum of squares around it.
+
+        The sum is exactly 0 where all aggregates of a panel agree.
+        """
+        first = x[np.minimum(self.panels[:-1], max(len(x) - 1, 0))] if len(x) else self.sizes
+        mean = first + self.mean(x - self.spread(first))
+        return mean, self.sum((x - self.spread(mean)) ** 2)

@@ -1,0 +1,160 @@
+"""The second step of the paper: EBE, Stein, EB^alpha and MEBE, each plain or with positive part.
+
+All move every aggregate by the same share b of its distance from a centre; `SS` is the sum of squares of the aggregates
+around their mean, `s2` their common variance:
+
+========  =======================  ==============================
+rule      centre                   b
+========  =======================  ==============================
+EBE       mean                     (m - 3) s2 / SS
+EB^alpha  mean                     alpha s2 / SS
+Stein     0                        (m - 2) s2 / sum x^2
+MEBE      mean                     s2 / (s02 + s2), s02 = max(SS/m - s2, 0)
+========  =======================  ==============================
+
+Plain, b may exceed 1 and reverse the order of the questions; the positive part stops at 1 and is never worse for a
+known variance. Ben Shabat, Meir and Azriel, Empirical Bayes approach to Truth Discovery problems (arXiv 2206.04816);
+Efron and Morris, JASA 1973; James and Stein 1961.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.errors import TrueupError
+from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+
+if TYPE_CHECKING:
+    from trueup.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPrior:
+    """A centre and a share for each panel: `x -> centre + (1 - b)(x - centre)`.
+
+    Attributes
+    ----------
+    centre, b : arrays
+        One number per panel.
+    size : array
+        Questions the prior was fitted on.
+    normal : bool
+        Whether b is the shrinkage of a normal prior, so that a posterior variance can be given.
+    """
+
+    centre: Floats
+    b: Floats
+    size: Floats
+    normal: bool
+
+    def posterior(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Posterior:
+        """Move the aggregates.
+
+        The variance is Morris' (1983) for a normal prior with estimated mean and variance,
+        `v (1 - b (m-1)/m) + 2 b^2 (x - centre)^2 / (m - 3)`.
+        """
+        groups, x, v = Groups.of(x, v, panels)
+        if len(self.b) != len(groups.sizes):
+            raise TrueupError(
+                f"panels: found {len(groups.sizes)}, the prior was fitted on {len(self.b)}."
+            )
+        b, centre = groups.spread(self.b), groups.spread(self.centre)
+        # From the aggregate, so that b = 0 leaves it untouched to the last digit.
+        mean = np.where(b == 1.0, centre, x - b * (x - centre))
+        if not self.normal:
+            return Posterior(mean, np.where(b == 0.0, v, np.nan), b)
+        size = np.maximum(groups.spread(self.size), 4.0)
+        variance = v * (1.0 - b * (size - 1.0) / size)
+        variance += 2.0 * b**2 * (x - centre) ** 2 / (size - 3.0)
+        return Posterior(mean, np.where(b == 0.0, v, variance), b)
+
+
+@dataclass(frozen=True)
+class Identity(ShrinkRule):
+    """No second step."""
+
+    name = "none"
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+        groups, x, _ = Groups.of(x, v, panels)
+        return LinearPrior(groups.mean(x), np.zeros(len(groups.sizes)), groups.sizes, normal=False)
+
+
+@dataclass(frozen=True)
+class EBE(ShrinkRule):
+    """The empirical-Bayes estimator of the paper, eq. (1), or EB^alpha.
+
+    Panels of up to three questions, with equal aggregates or with variance 0, stay as they are. Of unequal variances
+    the mean is used.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Default: m - 3.
+    positive : bool
+        Take the positive part: never move an aggregate past the mean. False is faithful to the paper.
+    """
+
+    alpha: float | None = None
+    positive: bool = False
+
+    name = "paper"
+    variance = "paper"
+
+    def __post_init__(self) -> None:
+        if self.alpha is not None and not np.isfinite(self.alpha):
+            raise TrueupError(f"alpha: found {self.alpha}, must be a number.")
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+        groups, x, v = Groups.of(x, v, panels)
+        size = groups.sizes
+        mean, ss = groups.centre(x)
+        alpha = size - 3.0 if self.alpha is None else np.full(len(size), self.alpha)
+        b = _share(alpha * groups.mean(v), ss, size > 3, self.positive)
+        return LinearPrior(mean, b, size, normal=self.positive and self.alpha is None)
+
+
+@dataclass(frozen=True)
+class Stein(ShrinkRule):
+    """James and Stein's estimator: toward 0, for more than two questions."""
+
+    positive: bool = False
+
+    name = "stein"
+    variance = "paper"
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+        groups, x, v = Groups.of(x, v, panels)
+        size = groups.sizes
+        b = _share((size - 2.0) * groups.mean(v), groups.sum(x**2), size > 2, self.positive)
+        return LinearPrior(np.zeros(len(size)), b, size, normal=False)
+
+
+@dataclass(frozen=True)
+class MEBE(ShrinkRule):
+    """The variant with a moment estimate of the prior variance: `b = min(1, m s2 / SS)`.
+
+    It equals the positive part of EB^alpha with alpha = m and shrinks too much where questions are few.
+    """
+
+    name = "mebe"
+    variance = "paper"
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+        groups, x, v = Groups.of(x, v, panels)
+        size = groups.sizes
+        mean, ss = groups.centre(x)
+        b = _share(size * groups.mean(v), ss, size > 3, positive=True)
+        return LinearPrior(mean, b, size, normal=False)
+
+
+def _share(above: Floats, below: Floats, enough: Bools, positive: bool) -> Floats:
+    """Return `above / below`, 0 where there is nothing to go by."""
+    usable = enough & (below > 0) & (above != 0)
+    with np.errstate(over="ignore"):
+        b = np.divide(above, below, out=np.zeros(len(below)), where=usable)
+    b = np.where(np.isfinite(b), b, 1.0)  # a spread so small that it is none
+    return np.minimum(b, 1.0) if positive else b
