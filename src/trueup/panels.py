@@ -29,8 +29,13 @@ def one(answers: Answers, number: int) -> Answers:
     """Return panel `number` as Answers of its own."""
     if not 0 <= number < answers.n_panels:
         raise AnswersError(f"panel: found {number}, there are panels 0 to {answers.n_panels - 1}.")
-    q0, q1 = answers.panel_questions[number : number + 2].tolist()
-    w0, w1 = answers.panel_workers[number : number + 2].tolist()
+    return span(answers, number, number + 1)
+
+
+def span(answers: Answers, first: int, last: int) -> Answers:
+    """Return the panels from `first` up to `last`, which is not included."""
+    q0, q1 = answers.panel_questions[[first, last]].tolist()
+    w0, w1 = answers.panel_workers[[first, last]].tolist()
     here = slice(int(answers.indptr[q0]), int(answers.indptr[q1]))
 
     def cut(array: Ints | None, a: int, b: int) -> Ints:
@@ -47,11 +52,13 @@ def one(answers: Answers, number: int) -> Answers:
         worker_variance=None if known is None else known[w0:w1],
         question_source=cut(answers.question_source, q0, q1),
         worker_source=cut(answers.worker_source, w0, w1),
-        panel_questions=np.array([0, q1 - q0]),
-        panel_workers=np.array([0, w1 - w0]),
+        panel_questions=answers.panel_questions[first : last + 1] - q0,
+        panel_workers=answers.panel_workers[first : last + 1] - w0,
         origin=answers.origin
         if answers.origin.panel_ids is None
-        else replace(answers.origin, panel_ids=answers.origin.panel_ids.take(np.array([number]))),
+        else replace(
+            answers.origin, panel_ids=answers.origin.panel_ids.take(np.arange(first, last))
+        ),
     )
 
 

@@ -1,0 +1,250 @@
+"""A Monte-Carlo study: the risk of first and second steps on many panels.
+
+A *cell* is one source of panels, one size n x m, one first step, one variance rule and one second step. Its risk is
+the mean over panels of the mean squared error of the questions; its improvement ratio is the ratio of the average risk
+after the second step to that before it, with a bootstrap interval over panels. The panels of a size are drawn once and
+used by all cells, so that cells are compared on the same answers.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
+from trueup.algorithms.registry import find as find_method
+from trueup.arrays import segment_sum
+from trueup.panels import span
+from trueup.shrinkage import EBE, ShrinkRule
+from trueup.shrinkage import find as find_rule
+from trueup.study.progress import Progress
+from trueup.study.store import Store
+from trueup.variance import variances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from trueup.algorithms.contract import Algorithm
+    from trueup.arrays import Floats, Ints
+    from trueup.study.sources import Drawn, Source
+
+LEVEL = 0.95
+RESAMPLES = 400
+
+
+@dataclass(frozen=True)
+class SecondStep:
+    """A variance rule and a shrink rule, under a name for the tables."""
+
+    name: str
+    variance: str
+    shrink: ShrinkRule | str
+
+
+#: The second steps that the paper's claims are judged by.
+PAPER_STEPS = (
+    SecondStep("psi_H", "psi_H", EBE()),
+    SecondStep("psi_H positive", "psi_H", EBE(positive=True)),
+    SecondStep("psi_H/n", "psi_H/n", EBE(positive=True)),
+    SecondStep("plug-in", "plugin", EBE(positive=True)),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The result of one cell: a row of the table.
+
+    `risk` and `base_risk` are mean squared errors per question after and before the second step, `_se` their
+    Monte-Carlo standard errors; `ratio` is their ratio, between `ratio_low` and `ratio_high` with 95% confidence.
+    """
+
+    source: str
+    n: int
+    m: int
+    method: str
+    step: str
+    samples: int
+    base_risk: float
+    base_se: float
+    risk: float
+    risk_se: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    seconds: float
+
+    def row(self) -> dict[str, Any]:
+        """Return the cell as a row of a table."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a study runs over: every source x size x method x second step.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    sizes : sequence of (n, m)
+        Sizes that a source does not have are left out.
+    methods : sequence of str or Algorithm
+    steps : sequence of SecondStep
+    samples : int
+        Panels of a cell; `fewer` gives smaller numbers for slow methods, by name.
+    """
+
+    sources: Sequence[Source]
+    sizes: Sequence[tuple[int, int]]
+    methods: Sequence[str | Algorithm]
+    steps: Sequence[SecondStep] = PAPER_STEPS
+    samples: int = 1000
+    fewer: dict[str, int] | None = None
+    max_iter: int = MAX_ITER
+    tol: float = TOLERANCE
+    seed: int = 0
+
+    def tasks(self) -> Iterator[tuple[Source, int, int, Algorithm]]:
+        """Yield what is run in one go: all second steps of a source, size and method."""
+        for source in self.sources:
+            for n, m in self.sizes:
+                if source.fits(n, m):
+                    for method in self.methods:
+                        yield source, n, m, find_method(method)
+
+    def samples_of(self, algorithm: Algorithm) -> int:
+        """Return the number of panels for a method."""
+        return min(self.samples, (self.fewer or {}).get(algorithm.name, self.samples))
+
+
+def study(
+    grid: Grid, *, out: str | Path | None = None, name: str = "study", progress: bool = False
+) -> list[Cell]:
+    """Run a grid; return its cells.
+
+    Parameters
+    ----------
+    grid : Grid
+    out : path, optional
+        Folder in which finished cells are kept. A run that was stopped goes on where it was.
+    name : str
+        Name of the study in that folder.
+    progress : bool
+        Show a bar with the time left, if the error output is a terminal.
+    """
+    store = Store(out, name)
+    tasks = list(grid.tasks())
+    cells: list[Cell] = []
+    drawn: tuple[tuple[str, int, int], Drawn] | None = None
+    with Progress(name, len(tasks), shown=progress) as bar:
+        for source, n, m, algorithm in tasks:
+            key = _key(grid, source, n, m, algorithm)
+            rows = store.find(key)
+            if rows is None:
+                if drawn is None or drawn[0] != (source.name, n, m):
+                    seed = seed_of(grid.seed, source, n, m)
+                    drawn = (source.name, n, m), source.draw(grid.samples, n, m, seed)
+                found = _run(grid, source, n, m, algorithm, drawn[1])
+                store.keep(key, [cell.row() for cell in found])
+            else:
+                found = [Cell(**row) for row in rows]
+            cells += found
+            bar.step(f"{source.name} {n}x{m} {algorithm.name}")
+    return cells
+
+
+def seed_of(seed: int, source: Source, n: int, m: int) -> int:
+    """Return the seed of the panels of a source and size: whatever else is in a grid, they are the same."""
+    return zlib.crc32(f"{seed}/{source.name}/{n}/{m}".encode())
+
+
+def _key(grid: Grid, source: Source, n: int, m: int, algorithm: Algorithm) -> str:
+    """Describe all that the result depends on."""
+    samples = grid.samples_of(algorithm)
+    limits = f"{samples} samples, {grid.max_iter} iterations, tol {grid.tol:g}, seed {grid.seed}"
+    return f"{source.name} {n}x{m} {algorithm!r} [{', '.join(map(repr, grid.steps))}] {limits}"
+
+
+def _run(
+    grid: Grid, source: Source, n: int, m: int, algorithm: Algorithm, drawn: Drawn
+) -> list[Cell]:
+    start = time.perf_counter()
+    answers, truth = drawn
+    samples = grid.samples_of(algorithm)
+    if samples < answers.n_panels:
+        answers = span(answers, 0, samples)
+        truth = truth[: answers.n_questions]
+    aggregate = run(algorithm, answers, max_iter=grid.max_iter, tol=grid.tol)
+    base = _losses(answers.panel_questions, aggregate.x, truth)
+    each: dict[str, Floats] = {}
+    variance_of: dict[str, Floats] = {}
+    for step in grid.steps:
+        if step.variance not in variance_of:
+            variance_of[step.variance] = variances(step.variance, answers, aggregate)
+        v, panels = variance_of[step.variance], answers.panel_questions
+        rule = find_rule(step.shrink)
+        moved = rule.fit(aggregate.x, v, panels=panels).posterior(aggregate.x, v, panels=panels)
+        each[step.name] = _losses(panels, moved.mean, truth)
+    seconds = (time.perf_counter() - start) / len(grid.steps)
+    method = algorithm.name or type(algorithm).__name__
+    return [
+        _cell(source.name, n, m, method, step, base, losses, seconds)
+        for step, losses in each.items()
+    ]
+
+
+def _losses(panels: Ints, x: Floats, truth: Floats) -> Floats:
+    """Return the mean squared error of each panel."""
+    return segment_sum((x - truth) ** 2, panels) / np.maximum(np.diff(panels), 1)
+
+
+def _cell(
+    source: str,
+    n: int,
+    m: int,
+    method: str,
+    step: str,
+    base: Floats,
+    losses: Floats,
+    seconds: float,
+) -> Cell:
+    samples = len(base)
+    low, high = ratio_interval(losses, base)
+    root = np.sqrt(samples)
+    return Cell(
+        source=source,
+        n=n,
+        m=m,
+        method=method,
+        step=step,
+        samples=samples,
+        base_risk=float(base.mean()),
+        base_se=float(base.std(ddof=1) / root) if samples > 1 else float("nan"),
+        risk=float(losses.mean()),
+        risk_se=float(losses.std(ddof=1) / root) if samples > 1 else float("nan"),
+        ratio=_ratio(float(losses.mean()), float(base.mean())),
+        ratio_low=low,
+        ratio_high=high,
+        seconds=seconds,
+    )
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below > 0 else (1.0 if above == 0 else float("inf"))
+
+
+def ratio_interval(
+    above: Floats, below: Floats, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """Return a bootstrap interval for the ratio of the means of paired losses."""
+    samples = len(above)
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(samples, np.full(samples, 1.0 / samples), size=resamples)
+    top, bottom = weights @ above, weights @ below
+    ratios = np.divide(top, bottom, out=np.ones(resamples), where=bottom > 0)
+    low, high = np.quantile(ratios, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
+    return float(low), float(high)

@@ -1,0 +1,58 @@
+"""A bar with the time left, on the error output, if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+WIDTH = 24
+PAUSE = 0.1  # seconds between two drawings
+
+
+class Progress:
+    """Counts steps; draws nothing unless asked to and watched by a person."""
+
+    def __init__(self, name: str, total: int, *, shown: bool) -> None:
+        self.name, self.total, self.done = name, total, 0
+        self.shown = shown and sys.stderr.isatty()
+        self.start = self.drawn = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def step(self, what: str) -> None:
+        """Count a step."""
+        self.done += 1
+        now = time.monotonic()
+        if self.shown and (now - self.drawn > PAUSE or self.done == self.total):
+            self.drawn = now
+            sys.stderr.write(f"\r\x1b[K{self.line(what, now - self.start)}")
+            sys.stderr.flush()
+
+    def line(self, what: str, elapsed: float) -> str:
+        """Return the bar as text."""
+        share = self.done / max(self.total, 1)
+        full = round(WIDTH * share)
+        left = elapsed / self.done * (self.total - self.done)
+        bar = "█" * full + "░" * (WIDTH - full)
+        return f"{self.name} {bar} {self.done}/{self.total}, {_duration(left)} left  {what}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

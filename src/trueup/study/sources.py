@@ -1,0 +1,100 @@
+"""Where a study gets its panels from: a simulator, or real answers with known truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from trueup.datasets.simulate import simulate
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+
+
+class Drawn(NamedTuple):
+    """Panels and the truth of each of their questions."""
+
+    answers: Answers
+    truth: Floats
+
+
+class Source(Protocol):
+    """Something panels can be drawn from."""
+
+    name: str
+
+    def fits(self, n: int, m: int) -> bool:
+        """Tell whether panels of n workers (or answers per question) and m questions can be drawn."""
+        ...
+
+    def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
+        """Draw panels."""
+        ...
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Panels from `trueup.simulate` with the given options."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def fits(self, n: int, m: int) -> bool:
+        """Any size can be simulated."""
+        return n >= 1 and m >= 1
+
+    def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
+        """Simulate panels."""
+        answers, truth = simulate(workers=n, questions=m, panels=panels, seed=seed, **self.options)
+        return Drawn(answers, truth)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Random sub-panels of real answers.
+
+    Parameters
+    ----------
+    name : str
+    answers : Answers
+        A single problem; only questions with a truth.
+    truth : array
+        Truth of each question.
+    sparse : bool
+        Draw n random answers to each question, for sets in which few workers share many questions; False draws n
+        workers and all their answers.
+    """
+
+    name: str
+    answers: Answers
+    truth: Floats
+    sparse: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.truth) != self.answers.n_questions or not np.isfinite(self.truth).all():
+            raise TrueupError(f"truth: {self.name} needs one finite number for each question.")
+
+    def fits(self, n: int, m: int) -> bool:
+        """Tell whether there are enough workers and questions."""
+        if self.sparse:
+            return int((self.answers.counts >= n).sum()) >= m
+        return self.answers.n_workers >= n and self.answers.n_questions >= m
+
+    def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
+        """Draw sub-panels without replacement."""
+        if self.sparse:
+            drawn = self.answers.sample_answers(panels, answers_each=n, questions=m, seed=seed)
+        else:
+            drawn = self.answers.sample(panels, workers=n, questions=m, seed=seed)
+        # Numbers of questions among those of this source, also if it is a part of a larger set.
+        own = self.answers.question_source
+        source = drawn.question_source
+        assert source is not None  # noqa: S101  panels say where they come from
+        if own is not None:
+            order = np.argsort(own)
+            source = order[np.searchsorted(own[order], source)]
+        return Drawn(drawn, self.truth[source])
