@@ -25,7 +25,10 @@ class Drawn(NamedTuple):
 class Source(Protocol):
     """Something panels can be drawn from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the source is called in tables."""
+        ...
 
     def fits(self, n: int, m: int) -> bool:
         """Tell whether panels of n workers (or answers per question) and m questions can be drawn."""
