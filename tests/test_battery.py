@@ -128,7 +128,7 @@ class _WrongShares(_Mean):
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        (_NotFinite(), "not finite"),
+        (_NotFinite(), "no finite truth"),
         (_Unit(), "truths of"),
         (_BlockMean(), "truths"),
         (_WholeSum(), "panel"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import trueup
 from trueup import Answers, TrueupError, simulate
 from trueup.algorithms import CRH, DTD, GTM, PTD, Algorithm, KDEm, Mean, StudentT, find, run
 from trueup.engines.memory import MemoryEngine
@@ -170,6 +171,50 @@ def test_partly_known_variances_leave_the_rest_to_be_learned() -> None:
     assert found.noise[0] == 0.25
     assert found.noise[3] == 4.0
     np.testing.assert_allclose(found.noise, simulation.worker_variance, rtol=0.15)
+
+
+def test_panels_with_partly_known_variances_equal_single_runs() -> None:
+    batch = Answers.from_matrix([[1.0, 2.0, 3.0]] * 3, worker_variance={0: 4.0}).jackknife(3)
+    together = run(find("blue"), batch)
+    assert np.isfinite(together.x).all()
+    for number in range(2):
+        here = batch.question_panel == number
+        known = batch.panel(number).worker_variance
+        if known is None or np.isnan(known).all():
+            continue
+        alone = run(find("blue"), batch.panel(number))
+        np.testing.assert_allclose(together.x[here], alone.x)
+
+
+def test_a_worker_of_whom_nothing_is_known_has_no_interval() -> None:
+    matrix = [[1.0, np.nan], [np.nan, 4.0]]
+    est = trueup.estimate(matrix, method="blue", worker_variance=[1.0, np.nan])
+    assert est.std_error[0] == 1.0
+    assert np.isnan(est.std_error[1])
+    assert est.workers["variance"].tolist()[0] == 1.0
+
+
+@pytest.mark.parametrize("algorithm", [CRH(), KDEm(), CRH(loss="absolute")], ids=str)
+def test_a_dissenter_keeps_the_questions_it_answers_alone(algorithm: Algorithm) -> None:
+    matrix = [[0.0, 42.0], [1.0, np.nan], [1.0, np.nan]]
+    found = run(algorithm, Answers.from_matrix(matrix), max_iter=30)
+    np.testing.assert_allclose(found.x, [1.0, 42.0], atol=1e-6)
+    assert np.isfinite(found.variance).all()
+
+
+def test_a_method_without_a_finite_result_says_so() -> None:
+    answers, _ = simulate(seed=1)
+    with pytest.raises(TrueupError, match="gtm gave no finite truth"):
+        run(GTM(mu0=float("nan")), answers)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+@pytest.mark.parametrize("method", ["dtd", "catd", "crh", "iptd"])
+def test_standard_errors_at_extreme_scales(method: str, scale: float) -> None:
+    matrix = simulate(seed=1).answers.to_matrix()
+    base = run(find(method), Answers.from_matrix(matrix)).variance
+    scaled = run(find(method), Answers.from_matrix(scale * matrix)).variance
+    np.testing.assert_allclose(scaled / scale / scale, base, rtol=1e-9)
 
 
 def test_known_answer_variances_weigh_answers() -> None:

@@ -217,6 +217,11 @@ def test_variances_of_answers_are_carried_to_the_scale_of_the_transform() -> Non
     np.testing.assert_allclose(est.std_error, expected / np.sqrt(weight.sum(axis=0)))
 
 
+def test_known_variances_that_a_method_does_not_use_are_mentioned() -> None:
+    with pytest.warns(TrueupWarning, match='method="blue"'):
+        trueup.estimate(COLUMNS, method="dtd", worker_variance={"ann": 1.0})
+
+
 def test_published_dtd_warns_of_a_dictator() -> None:
     answers, _ = trueup.simulate(workers=3, questions=10, seed=4)
     with pytest.warns(TrueupWarning, match="one worker has more than 90%"):

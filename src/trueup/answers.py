@@ -337,6 +337,10 @@ class Answers:
         """Return one panel as Answers of its own."""
         return panels.one(self, number)
 
+    def subset(self, questions: Any) -> Answers:
+        """Return the answers to some questions, by number, as a problem of its own. See `panels.subset`."""
+        return panels.subset(self, questions)
+
     def sample(self, n_panels: int, *, workers: int, questions: int, seed: int = 0) -> Answers:
         """Draw panels of some workers and some questions. See `panels.sample`."""
         return panels.sample(self, n_panels, workers=workers, questions=questions, seed=seed)

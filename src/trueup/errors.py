@@ -84,6 +84,15 @@ def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
     return f'"{text}"' if isinstance(value, str) else text
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "answer"), counted(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def listing(values: Sequence[object], most: int) -> str:
     """Quote values one after another, and count those left out."""
     text = ", ".join(quoted(value) for value in values[:most])

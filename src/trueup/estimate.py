@@ -11,7 +11,7 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
-from trueup.errors import TrueupError, TrueupWarning
+from trueup.errors import TrueupError, TrueupWarning, quoted
 from trueup.result import Diagnosis, Estimate
 from trueup.shrinkage import find as find_rule
 from trueup.variance import variances
@@ -104,8 +104,8 @@ def estimate(
     [10.51, 4.49, 7.24]
     """
     rule = find_rule(shrink)
-    if not 0 < level < 1:
-        raise TrueupError(f"level: found {level}, must be between 0 and 1.")
+    if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
     data = Answers.of(
         answers,
         question=question,
@@ -222,6 +222,11 @@ def _warnings(data: Answers, aggregate: Aggregate) -> tuple[str, ...]:
     """Say what a user should know before trusting the numbers."""
     said = []
     facts = aggregate.facts
+    if data.worker_variance is not None and not aggregate.algorithm.uses_variance:
+        said.append(
+            f"worker_variance is not used: {aggregate.algorithm.name} learns the variances of workers itself; use "
+            'method="blue" for known ones'
+        )
     moving = ~aggregate.settled & (aggregate.moved > NOT_SETTLED)
     if moving.any():
         where = f" in {moving.sum()} of {len(moving)} panels" if data.n_panels > 1 else ""

@@ -62,6 +62,31 @@ def span(answers: Answers, first: int, last: int) -> Answers:
     )
 
 
+def subset(answers: Answers, questions: Ints) -> Answers:
+    """Return the answers to some questions of a single problem, in the order given, as a problem of its own."""
+    _single(answers, 1)
+    chosen = np.asarray(questions, dtype=np.int64)
+    if len(np.unique(chosen)) != len(chosen):
+        raise AnswersError("questions: a question may be asked for once.")
+    _, _, position = _answers_of(answers, chosen, len(chosen))
+    worker, workers = compact(answers.workers[position].astype(np.int64), answers.n_workers)
+    known = answers.worker_variance
+    source = answers.question_source
+    return replace(
+        answers,
+        indptr=offsets(answers.counts[chosen]),
+        workers=narrow(worker, len(workers)),
+        values=answers.values[position],
+        centre=answers.centre[chosen],
+        precision=None if answers.precision is None else answers.precision[position],
+        worker_variance=None if known is None else known[workers],
+        question_source=chosen if source is None else source[chosen],
+        worker_source=workers if answers.worker_source is None else answers.worker_source[workers],
+        panel_questions=np.array([0, len(chosen)]),
+        panel_workers=np.array([0, len(workers)]),
+    )
+
+
 def sample(
     answers: Answers, n_panels: int, *, workers: int, questions: int, seed: int = 0
 ) -> Answers:

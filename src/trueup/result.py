@@ -10,6 +10,7 @@ import numpy as np
 
 from trueup.arrays import group_order, offsets, segment_max
 from trueup.block import ROUNDING
+from trueup.errors import counted, quoted
 from trueup.io.results import make_frame
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
     from trueup.io.table import Ids
 
-# How many questions `print` shows.
+# How many questions `print` shows, and how much of an id.
 SHOWN = 5
+LONGEST_ID = 30
 # Answers from which on a worker who always says the same is pointed out.
 CONSTANT = 5
 SAME_ANSWER = "always the same answer"
@@ -51,7 +53,7 @@ class Diagnosis:
         lines = [f"method {self.method}, shrink {self.shrink}"]
         if self.iterations:
             rest = "came to rest" if self.settled else "had not come to rest"
-            lines.append(f"{self.iterations} iterations, after which the truths {rest}")
+            lines.append(f"{counted(self.iterations, 'iteration')}, after which the truths {rest}")
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
@@ -110,7 +112,7 @@ class Estimate:
             **self._panel_column(self.answers.worker_panel),
             "worker": self.answers.worker_ids,
             "weight": self.aggregate.weight,
-            "variance": np.where(facts.spread(facts.overlap) > 0, self.aggregate.noise, np.nan),
+            "variance": self._noise,
             "bias": unknown if bias is None else bias,
             "n_answers": facts.n_answers.astype(np.int64),
             "flag": self.flag,
@@ -118,6 +120,13 @@ class Estimate:
         return make_frame(
             self.answers.origin.kind, columns, null_columns=("variance", "bias", "flag")
         )
+
+    @property
+    def _noise(self) -> Floats:
+        """Variance of each worker, NaN where there is nothing to learn it from and it is not known."""
+        facts = self.aggregate.facts
+        known = self.aggregate.algorithm.needs_variance
+        return np.where((facts.spread(facts.overlap) > 0) | known, self.aggregate.noise, np.nan)
 
     @cached_property
     def flag(self) -> list[str | None]:
@@ -146,8 +155,8 @@ class Estimate:
     def __str__(self) -> str:
         answers, origin = self.answers, self.answers.origin
         lines = [
-            f"{answers.n_answers:,} answers of {answers.n_workers:,} workers to "
-            f"{answers.n_questions:,} questions"
+            f"{counted(answers.n_answers, 'answer')} of {counted(answers.n_workers, 'worker')} to "
+            f"{counted(answers.n_questions, 'question')}"
             + (f" in {answers.n_panels:,} panels" if answers.n_panels > 1 else "")
         ]
         if origin.n_missing:
@@ -168,14 +177,8 @@ class Estimate:
         for name, j in zip(self.answers.question_ids.tolist(first), first.tolist(), strict=True):
             low, high = self.lower[j], self.upper[j]
             interval = "unknown" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
-            short = (
-                str(name).encode("unicode_escape").decode()
-                if not str(name).isprintable()
-                else str(name)
-            )
-            rows.append(
-                (short[:30], f"{self.estimate[j]:.6g}", interval, f"{self.answers.counts[j]}")
-            )
+            short = quoted(str(name), LONGEST_ID).strip('"')
+            rows.append((short, f"{self.estimate[j]:.6g}", interval, f"{self.answers.counts[j]}"))
         widths = [max(len(row[c]) for row in rows) for c in range(4)]
         lines = [
             "  ".join(

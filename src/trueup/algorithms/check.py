@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.algorithms.contract import Algorithm
 from trueup.algorithms.driver import run
 from trueup.answers import Answers
 from trueup.engines.memory import MemoryEngine
+from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.arrays import Floats
 
@@ -50,11 +51,19 @@ def check_algorithm(algorithm: Algorithm, *, max_iter: int = 5) -> list[str]:
     >>> len(check_algorithm(CRH())) > 8
     True
     """
+    if not isinstance(algorithm, Algorithm):
+        raise TrueupError(
+            f"algorithm: found {quoted(algorithm)}, expected an Algorithm such as CRH()."
+        )
     battery = _Battery(algorithm, max_iter)
     passed = []
     for check in CHECKS:
-        check(battery)
-        passed.append(check.__name__.strip("_"))
+        name = check.__name__.strip("_")
+        try:
+            check(battery)
+        except TrueupError as error:
+            raise CheckFailed(f"{algorithm}: check {name}: {error}") from error
+        passed.append(name)
     return passed
 
 
@@ -108,10 +117,13 @@ def _finite(battery: _Battery) -> None:
         "two workers": np.array([[1.0, 2.0, 3.0], [1.5, 2.0, 5.0]]),
         "equal answers": np.full((3, 4), 7.1),
         "workers who share no question": np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, 5.0]]),
+        "a dissenter who is sometimes alone": np.array(
+            [[0, 1, 0, 1, 42], [1, 2, 1, 2, np.nan], [1, 2, 1, 2, np.nan]]
+        ),
         "an absurd answer": np.array([[1.0, 2.0, 3.0], [1.5, 2.0, 1e15], [1.2, 2.5, 3.5]]),
     }
     for name, shape in shapes.items():
-        found = battery.run(battery.answers(shape))
+        found = run(battery.algorithm, battery.answers(shape), max_iter=max(14, battery.max_iter))
         for what in ("x", "weight", "noise"):
             values = getattr(found, what)
             battery.expect(bool(np.isfinite(values).all()), f"{what} of {name} is not finite")

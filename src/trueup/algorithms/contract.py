@@ -137,6 +137,12 @@ class State:
     values: Mapping[str, Floats]
     step: int = field(default=0)
 
+    def __post_init__(self) -> None:
+        for value in self.values.values():
+            value.flags.writeable = (
+                False  # sums over a block are remembered by the weights they are of
+            )
+
     def __getitem__(self, name: str) -> Floats:
         return self.values[name]
 
@@ -160,12 +166,29 @@ class State:
 class Algorithm:
     """A first step. Subclass it as a frozen dataclass of parameters.
 
-    Only `truths` is asked for; an algorithm that learns about workers has `tally` and `update` as well.
-    `weights` opens the way to variances of its truths; without it (return None) they are found by leaving
-    out workers.
+    Only `truths` is asked for; an algorithm that learns about workers has `tally` and `update` as well. `weights`
+    opens the way to variances of its truths; without it ask for `variance="jackknife"` or `"bootstrap"`.
 
-    Blocks and states speak of values relative to the centre of their question, which is as good as
-    absolute for any algorithm that moves with its answers.
+    Blocks and states speak of values relative to the centre of their question, which is as good as absolute for any
+    algorithm that moves with its answers. Arrays of a state are read-only: `update` makes new ones.
+
+    Examples
+    --------
+    A mean that trusts a worker less the larger its mean absolute distance from the truths:
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Distance(Algorithm):
+    ...     name = "distance"
+    ...     def tally(self, block, state, x):
+    ...         return block.by_worker(np.abs(block.residuals(x)), block.informative)[None]
+    ...     def update(self, state, sums):
+    ...         facts = state.facts
+    ...         mean = (sums[0] + facts.pool_of_worker**0.5) / (facts.n_informative + 1)
+    ...         return state.now(weight=facts.weigh(1 / mean))
+    >>> from trueup.algorithms import check_algorithm
+    >>> len(check_algorithm(Distance()))
+    10
     """
 
     name: ClassVar[str] = ""
@@ -175,6 +198,10 @@ class Algorithm:
     truth_free: ClassVar[bool] = False
     #: Nothing can be done without known worker (or answer) variances.
     needs_variance: ClassVar[bool] = False
+    #: Known worker variances make a difference.
+    uses_variance: ClassVar[bool] = False
+    #: Truths are overridden, but answers still count by one weight per worker (times precision).
+    shares_by_worker: ClassVar[bool] = False
     #: Whether `finish` wants the sums at the final truths.
     finishes: ClassVar[bool] = False
 
@@ -201,12 +228,15 @@ class Algorithm:
         raise NotImplementedError(f"{type(self).__name__} does not iterate")
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats | None:
-        """Return the share of each answer in the truth of its question (they sum to 1 there)."""
-        return block.answer_weights(state["weight"])
+        """Return the share of each answer in the truth of its question (they sum to 1 there).
+
+        None if unknown, as it is for an algorithm that has its own `truths` and does not say more.
+        """
+        return block.answer_weights(state["weight"]) if self._by_worker else None
 
     def own_share(self, block: Block, state: State, x: Floats) -> Floats:
         """Return for each worker the sum of its shares `p_ij` over the informative questions of a block."""
-        if self._shares_by_worker:
+        if self._by_worker:
             weight = state["weight"]
             share = block.informative / block.total_weight(weight)
             return weight * block.by_worker(block.precision, share)
@@ -216,9 +246,11 @@ class Algorithm:
         return block.by_worker(shares, block.informative)
 
     @property
-    def _shares_by_worker(self) -> bool:
+    def _by_worker(self) -> bool:
         """Whether shares follow from one weight per worker: then sums of them are plain products."""
-        return type(self).weights is Algorithm.weights
+        mine = type(self)
+        inherited = mine.truths is Algorithm.truths or mine.shares_by_worker
+        return mine.weights is Algorithm.weights and inherited
 
     def finish(self, state: State, sums: Floats) -> State:
         """Return the final state, given the tally at the final truths (if `finishes`)."""
@@ -238,8 +270,8 @@ class Algorithm:
 
     def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats | None:
         """Return the variance of each truth: `sum_i p_ij^2 sigma_i^2`, weights taken as fixed."""
-        if self._shares_by_worker:
-            weight = state["weight"]
+        if self._by_worker:
+            weight = state["weight"] / state["weight"].max()  # squares of 1e-200 would be none
             variance: Floats = (
                 block.total_weight(weight**2 * noise) / block.total_weight(weight) ** 2
             )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trueup.block import Block, Scaling
 
 SMALLEST_SHARE = 1e-8
+# A worker who has all of the loss keeps a trace of weight, for questions that nobody else answered.
+SMALLEST_WEIGHT = 1e-12
 SCALINGS: dict[str, Scaling] = {
     "std": "inverse_std",
     "var": "inverse_variance",
@@ -51,6 +53,7 @@ class CRH(Algorithm):
     per_count: bool = True
 
     name = "crh"
+    shares_by_worker = True
 
     def __post_init__(self) -> None:
         if self.loss not in ("squared", "absolute"):
@@ -68,9 +71,9 @@ class CRH(Algorithm):
         if state.step == 0 and block.precision is None:
             return block.median
         weight = state["weight"].take(block.workers)
-        return block.weighted_median(
-            weight if block.precision is None else weight * block.precision
-        )
+        if block.precision is not None:
+            weight *= np.sqrt(block.precision)  # the absolute error counts with it as well
+        return block.weighted_median(weight)
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
         scaling = SCALINGS[self.scale]
@@ -96,7 +99,7 @@ class CRH(Algorithm):
 
     def reward(self, share: Floats) -> Floats:
         """Return the weight for a share of the loss."""
-        return -np.log(share)
+        return np.maximum(-np.log(share), SMALLEST_WEIGHT)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from trueup.algorithms.contract import Algorithm, Facts, State
 from trueup.arrays import segment_max, segment_sum
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,10 +109,12 @@ def run(
         Called after each iteration with its number and the largest move of a truth, in pooled standard
         deviations.
     """
-    if max_iter < 0:
-        raise TrueupError(f"max_iter: found {max_iter}, must not be negative.")
-    if not tol >= 0:
-        raise TrueupError(f"tol: found {tol}, must not be negative.")
+    if not isinstance(max_iter, int | np.integer) or max_iter < 0:
+        raise TrueupError(
+            f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
+        )
+    if not isinstance(tol, int | float | np.number) or not tol >= 0:
+        raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
     if answers.n_questions == 0:
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
     engine = engine or MemoryEngine(answers, threads=threads)
@@ -139,7 +141,10 @@ def run(
             if not active.any():
                 break
         assert sweep.sums is not None  # noqa: S101
-        new = algorithm.update(state, sweep.sums)
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # in panels at rest, whose update is not used
+            new = algorithm.update(state, sweep.sums)
         if algorithm.truth_free:
             change = facts.panel_max(np.abs(new["weight"] - state["weight"]))
             size = facts.panel_max(np.abs(new["weight"]))
@@ -262,6 +267,12 @@ def _conclude(
         return Visit(questions={"truth": x, "variance": variance})
 
     engine.sweep(certainty)
+    bad = np.count_nonzero(~np.isfinite(engine.kept("truth")))
+    if bad:
+        raise TrueupError(
+            f"method: {algorithm.name or type(algorithm).__name__} gave no finite truth for {bad} of "
+            f"{answers.n_questions} questions. Check its parameters, or choose another method."
+        )
     weight = state["weight"]
     total = facts.spread(facts.panel_sum(weight))
     variance = engine.kept("variance")

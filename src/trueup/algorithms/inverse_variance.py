@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.algorithms.contract import Algorithm, State
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
@@ -57,9 +57,12 @@ class DTD(Algorithm):
     preset: InitVar[Literal["robust", "paper"]] = "robust"
 
     name = "dtd"
+    shares_by_worker = True
 
     def __post_init__(self, preset: str) -> None:
         if preset == "paper":
+            if (self.correction, self.nu0) not in (("loo", 2.0), ("none", 0.0)):
+                raise TrueupError("preset: paper fixes correction and nu0; leave these out.")
             object.__setattr__(self, "correction", "none")
             object.__setattr__(self, "nu0", 0.0)
         elif preset != "robust":
@@ -99,7 +102,7 @@ class DTD(Algorithm):
         freedom = facts.n_informative - (sums[1] if self.correction == "loo" else 0.0)
         variance = facts.variance(sums[0] + self.nu0 * pool, freedom + self.nu0)
         if self.floor_abs:
-            variance = np.clip(variance, self.floor_abs, 1.0 / self.floor_abs)
+            variance = np.maximum(variance, self.floor_abs)
         return np.where(variance > 0, variance, 1.0)  # a panel in which all agree
 
     def reward(self, n_informative: Floats) -> Floats | float:
@@ -150,12 +153,17 @@ class Blue(DTD):
 
     name = "blue"
     needs_variance = True
+    uses_variance = True
 
     def start(self, facts: Facts) -> State:
         known = self._known(facts)
         # Unknown variances start at the pooled one, or at the mean of the known where nobody disagrees.
-        typical = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, np.nanmean(known))
-        variance = np.where(np.isnan(known), typical, known)
+        has = ~np.isnan(known)
+        count = facts.panel_sum(has.astype(np.float64))
+        mean = facts.panel_sum(np.where(has, known, 0.0)) / np.maximum(count, 1.0)
+        mean = facts.spread(np.where(count > 0, mean, 1.0))
+        typical = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, mean)
+        variance = np.where(has, known, typical)
         return State(facts, {"weight": 1.0 / variance, "variance": variance})
 
     def update(self, state: State, sums: Floats) -> State:
@@ -167,7 +175,7 @@ class Blue(DTD):
     @staticmethod
     def _known(facts: Facts) -> Floats:
         """Known variances, NaN where unknown; with known answer variances all are."""
-        if facts.worker_variance is not None:
+        if facts.worker_variance is not None and not np.isnan(facts.worker_variance).all():
             return facts.worker_variance
         if np.isnan(facts.answer_variance):
             raise TrueupError(
@@ -177,7 +185,11 @@ class Blue(DTD):
         return np.full(facts.n_workers, facts.answer_variance)
 
     def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
-        return np.maximum(state["variance"], VARIANCE_FLOOR * state.facts.pool_of_worker)
+        """Return known and learned variances; NaN for a worker of whom nothing can be learned."""
+        facts = state.facts
+        blind = np.isnan(self._known(facts)) & (facts.informative == 0)
+        return np.where(blind, np.nan, state["variance"])
 
     def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
-        return 1.0 / block.total_weight(state["weight"])
+        blind = block.by_question(np.isnan(noise).astype(np.float64).take(block.workers)) > 0
+        return np.where(blind, np.nan, 1.0 / block.total_weight(state["weight"]))

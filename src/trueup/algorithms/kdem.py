@@ -33,6 +33,7 @@ SHIFT_STEPS = 500
 SHIFT_TOLERANCE = 1e-10
 TIE = 1e-9  # densities within this share of the highest are tied
 SAME_MODE = 1e-4  # bandwidths between two ends of the same climb
+SMALLEST_WEIGHT = 1e-12  # for questions that nobody else answered
 PAIRS = 1 << 18  # pairs of answers handled at a time: they stay in the cache
 
 BINS_PER_BANDWIDTH = 8
@@ -84,6 +85,7 @@ class KDEm(Algorithm):
         share = np.divide(mean, total, out=np.ones(len(total)), where=total > 0)
         weight = np.maximum(-np.log(np.maximum(share, np.finfo(float).tiny)), 0.0)
         none = facts.spread(facts.panel_sum(weight * facts.informative)) <= 0
+        weight = np.maximum(weight, SMALLEST_WEIGHT)
         return state.now(weight=facts.weigh(np.where(none, 1.0, weight)))
 
     def truths(self, block: Block, state: State) -> Floats:

@@ -25,6 +25,7 @@ class Median(Algorithm):
     """
 
     name = "median"
+    shares_by_worker = True
 
     @property
     def kind(self) -> Kind:
@@ -52,21 +53,24 @@ class Median(Algorithm):
 class WeightedMedian(Algorithm):
     """Weighted median of the answers, the weights learned from each worker's mean absolute error.
 
-    The maximum-likelihood estimate if the errors of worker i are Laplace with scale `d_i`:
+    As for Laplace errors with scale `d_i`, learned from the plain medians:
 
-        d_i = (sum_j |x_ij - t_j| + nu0 d) / (k_i + nu0),   w_i = 1 / d_i,   t_j = weighted median
+        d_i = (sum_j |x_ij - median_j| + nu0 d) / (k_i + nu0),   w_i = 1 / d_i,   t_j = weighted median
 
-    with `d` the mean absolute error of all workers. Known worker variances fix the weight at `1/sigma_i`.
+    with `d` the mean absolute error of all workers. One update only: a worker with much weight is the weighted median,
+    has no error there and would get ever more. Known worker variances fix the scale at `sigma_i / sqrt(2)`.
 
     Parameters
     ----------
     nu0 : float
-        Pseudo-answers with the typical error, which keep a lucky worker from taking over.
+        Pseudo-answers with the typical error.
     """
 
     nu0: float = 2.0
 
     name = "weighted_median"
+    max_updates = 1
+    uses_variance = True
 
     def __post_init__(self) -> None:
         if not self.nu0 >= 0:
@@ -80,7 +84,7 @@ class WeightedMedian(Algorithm):
         known = facts.worker_variance
         weight = np.ones(facts.n_workers)
         if known is not None and not np.isnan(known).any():
-            weight = 1.0 / np.sqrt(known)
+            weight = np.sqrt(2.0 / known)
         return State(facts, {"weight": weight})
 
     def truths(self, block: Block, state: State) -> Floats:
@@ -109,5 +113,5 @@ class WeightedMedian(Algorithm):
         weight = 1.0 / np.maximum(error, np.where(floor > 0, floor, 1.0))
         known = facts.worker_variance
         if known is not None:
-            weight = np.where(np.isnan(known), weight, 1.0 / np.sqrt(known))
+            weight = np.where(np.isnan(known), weight, np.sqrt(2.0 / known))
         return state.now(weight=facts.weigh(weight))

@@ -8,7 +8,6 @@ A package offers its own under the entry point group `trueup.algorithms`:
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from trueup.algorithms.contract import Algorithm
@@ -21,7 +20,7 @@ from trueup.algorithms.mean import Mean
 from trueup.algorithms.median import Median, WeightedMedian
 from trueup.algorithms.student_t import StudentT
 from trueup.algorithms.subject_bias import SubjectBias
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, nearest, quoted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -50,6 +49,8 @@ _known["lfc_n"] = DTD  # the numeric LFC of Raykar et al. is the same update
 
 def register(algorithm: type[Algorithm], name: str | None = None) -> type[Algorithm]:
     """Make an algorithm known by name, so that `estimate(method=name)` finds it. Works as a decorator."""
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        raise TrueupError(f"algorithm: found {quoted(algorithm)}, expected a class of algorithms.")
     name = name or algorithm.name
     if not name:
         raise TrueupError(f"{algorithm.__name__}: give the class a `name` to register it by.")
@@ -93,6 +94,6 @@ def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
             if not (isinstance(found, type) and issubclass(found, Algorithm)):
                 raise TrueupError(f"method: the entry point {method!r} is not an Algorithm class.")
             return found()
-    near = difflib.get_close_matches(method.lower(), names(), n=1, cutoff=0.5)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
-    raise TrueupError(f"method: {method!r} is not known.{hint} Known: {', '.join(names())}.")
+    near = nearest(method, names())
+    hint = f' Did you mean "{near}"?' if near else ""
+    raise TrueupError(f"method: {quoted(method)} is not known.{hint} Known: {', '.join(names())}.")

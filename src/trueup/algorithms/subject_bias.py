@@ -42,6 +42,7 @@ class SubjectBias(Algorithm):
     epsilon: float = 0.0
 
     name = "subject_bias"
+    shares_by_worker = True
     finishes = True
 
     def __post_init__(self) -> None:

@@ -1,0 +1,174 @@
+"""Public data sets, fetched once from the repositories they are in, checked and converted."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from trueup.datasets.folder import ANSWERS, LONGEST_PATH
+from trueup.datasets.registry import describe
+from trueup.errors import TrueupError, need, quoted
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from trueup.datasets.convert import Tables
+    from trueup.datasets.registry import Entry, Recipe
+
+BASE = "https://raw.githubusercontent.com"
+CACHE = "TRUEUP_CACHE"
+TIMEOUT = 30.0  # seconds without a sign of the server
+# Raise when a converter changes what it writes: sets converted before are then left alone.
+FORM = 1
+
+
+def download(
+    name: str, *, files: str | PathLike[str] | None = None, base: str | None = None
+) -> Path:
+    """Fetch a data set, unless the cache has it, and return its folder.
+
+    The cache is the folder named by the environment variable `TRUEUP_CACHE`, or `trueup` where the
+    platform keeps such things.
+
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    files
+        A folder with the files of the repository, downloaded by hand: nothing is fetched.
+    base
+        Address in place of https://raw.githubusercontent.com, such as that of a mirror; below it
+        are OWNER/REPOSITORY/COMMIT/PATH.
+
+    Raises
+    ------
+    TrueupError
+        When it cannot be had from there, the transfer breaks off, or a file is not the known one.
+        Nothing is left in the cache then.
+    """
+    entry = describe(name)
+    recipe = entry.recipe
+    if recipe is None:
+        raise TrueupError(
+            f"Data set {quoted(name)}: cannot be downloaded by trueup. It is from {entry.address}."
+        )
+    cache = _cache()
+    folder = cache / f"{name}-{recipe.commit[:12]}-{FORM}"
+    if (folder / ANSWERS).is_file():
+        return folder
+    contents = []
+    for path, sha256 in recipe.files:
+        content = (
+            _fetch(entry, recipe, path, base or BASE)
+            if files is None
+            else _take(entry, path, Path(files))
+        )
+        _check_sum(entry, path, content, sha256)
+        contents.append(content)
+    _keep(_convert(entry, recipe, contents), folder)
+    return folder
+
+
+def _cache() -> Path:
+    named = os.environ.get(CACHE)
+    return Path(named or need("pooch", "datasets").os_cache("trueup")).expanduser()
+
+
+def _fetch(entry: Entry, recipe: Recipe, path: str, base: str) -> bytes:
+    pooch = need("pooch", "datasets")
+    requests = need("requests", "datasets")
+    address = "/".join((base.rstrip("/"), entry.repository, recipe.commit, quote(path)))
+    content = io.BytesIO()
+    try:
+        pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT)(address, content, None)
+    except requests.RequestException as error:
+        if error.response is not None:
+            error.response.close()
+            reason = f"the server answered {error.response.status_code}"
+        elif isinstance(error, requests.exceptions.ChunkedEncodingError):
+            reason = "the transfer broke off"
+        elif isinstance(error, requests.Timeout) or "timed out" in str(error):
+            reason = f"the server was silent for {TIMEOUT:g} seconds"
+        else:
+            reason = f"no connection ({type(error).__name__})"
+        raise TrueupError(
+            f"Data set {quoted(entry.name)}: could not be downloaded from {entry.address}, "
+            f"{reason}. {_by_hand(entry, recipe)}"
+        ) from error
+    return content.getvalue()
+
+
+def _by_hand(entry: Entry, recipe: Recipe) -> str:
+    paths = ", ".join(path for path, _ in recipe.files)
+    return (
+        f"Try again; or download {paths} at commit {recipe.commit[:12]} by hand into a folder and "
+        f'run trueup.datasets.download("{entry.name}", files=FOLDER); or, with a converted copy in '
+        f"FOLDER/{entry.name}, set TRUEUP_DATA=FOLDER."
+    )
+
+
+def _take(entry: Entry, path: str, folder: Path) -> bytes:
+    file = folder / Path(path).name
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise TrueupError(
+            f"files: {quoted(str(file), LONGEST_PATH)} cannot be read ({error.strerror}). "
+            f"It is {path} of {entry.address}."
+        ) from error
+
+
+def _check_sum(entry: Entry, path: str, content: bytes, sha256: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise TrueupError(
+            f"Data set {quoted(entry.name)}: the file {path} is not the one that is known, its "
+            f"SHA-256 begins with {found[:12]}, not {sha256[:12]}. Nothing of it was kept. It was "
+            f"changed on its way, by a proxy or a login page perhaps: get it another way from "
+            f"{entry.address}, or set TRUEUP_DATA to a folder with a copy."
+        )
+
+
+def _convert(entry: Entry, recipe: Recipe, contents: list[bytes]) -> Tables:
+    """Convert, and make sure that it came out as described."""
+    try:
+        tables = recipe.convert(contents)
+        counts = tables.counts
+    except (ValueError, LookupError) as error:
+        raise TrueupError(
+            f"Data set {quoted(entry.name)}: the files are not in the form expected "
+            f"({quoted(str(error), LONGEST_PATH)}). This is an error in trueup: please report it."
+        ) from error
+    if counts != entry.counts:
+        raise TrueupError(
+            f"Data set {quoted(entry.name)}: found {counts} workers, questions, answers and true "
+            f"values, expected {entry.counts}. This is an error in trueup: please report it."
+        )
+    return tables
+
+
+def _keep(tables: Tables, folder: Path) -> None:
+    """Write the tables elsewhere first, so that the folder appears at once or not at all."""
+    import tempfile  # not needed to import trueup, and slow
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder.parent) as elsewhere:
+            ready = Path(elsewhere, "ready")
+            ready.mkdir()
+            tables.write(ready)
+            try:
+                ready.rename(folder)
+            except OSError:
+                # Another process may have been quicker, which is as good.
+                if not (folder / ANSWERS).is_file():
+                    raise
+    except OSError as error:
+        raise TrueupError(
+            f"Folder {quoted(str(folder), LONGEST_PATH)}: cannot be written ({error.strerror}). "
+            f"Mend that, or name another folder with the environment variable {CACHE}."
+        ) from error
