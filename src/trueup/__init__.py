@@ -10,10 +10,11 @@
 Answers(2 questions, 3 workers, 6 answers)
 """
 
-from trueup import algorithms, datasets, shrinkage, variance
+from trueup import algorithms, datasets, shrinkage, theory, variance
 from trueup.algorithms import Algorithm
 from trueup.answers import Answers
 from trueup.datasets import simulate
+from trueup.diagnose import SecondStepDiagnosis, diagnose
 from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
 from trueup.estimate import estimate
 from trueup.result import Diagnosis, Estimate
@@ -25,14 +26,17 @@ __all__ = [
     "Diagnosis",
     "Estimate",
     "MissingExtra",
+    "SecondStepDiagnosis",
     "TrueupError",
     "TrueupWarning",
     "__version__",
     "algorithms",
     "datasets",
+    "diagnose",
     "estimate",
     "shrinkage",
     "simulate",
+    "theory",
     "variance",
 ]
 

@@ -1,0 +1,124 @@
+"""The paper, whole: its tables and figures, its claims, and what comes out.
+
+`run` makes one offline page with every table and figure of *Empirical Bayes approach to Truth Discovery problems*, the
+claim next to each and a verdict computed from the numbers, plus tidy tables of all cells.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trueup.errors import TrueupError
+from trueup.report.page import Section, write_page
+from trueup.study.paper.alpha import alpha_table
+from trueup.study.paper.cells import (
+    constant_truth,
+    emotions,
+    random_truth,
+    uniform_subsets,
+    variable_truth,
+)
+from trueup.study.paper.context import Context
+from trueup.study.paper.known import biased_variance, known_competence, table_one
+from trueup.study.paper.partition import trade_off
+from trueup.study.tables import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+
+__all__ = ["PARTS", "run"]
+
+PARTS: tuple[Callable[[Context], Section], ...] = (
+    table_one,
+    alpha_table,
+    known_competence,
+    biased_variance,
+    constant_truth,
+    random_truth,
+    emotions,
+    variable_truth,
+    uniform_subsets,
+    trade_off,
+)
+#: Parts that need the real data sets.
+REAL = (emotions, variable_truth, uniform_subsets)
+
+INTRO = (
+    "Every table and figure of Empirical Bayes approach to Truth Discovery problems (Ben Shabat, Meir, Azriel), "
+    "computed anew: what the paper says, what comes out, and how sure that is. A ratio below 1 means that the second "
+    "step lowers the mean squared error. psi_H is the variance estimate as printed, about n times too large; psi_H/n "
+    "and the plug-in variance are what it was probably meant to be."
+)
+
+
+def run(
+    out: str | PathLike[str] = "study-paper",
+    *,
+    quick: bool = False,
+    data: str | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+) -> Path:
+    """Run the study and write its page and tables.
+
+    Parameters
+    ----------
+    out : path
+        Folder for `index.html`, `cells.csv` and the finished cells, with which a stopped run goes on.
+    quick : bool
+        A small version, to see what it looks like.
+    data : path, optional
+        Folder with the real data sets, see `trueup.datasets.load`.
+    samples : int, optional
+        Panels of a cell; default 1,000 (quick: 50).
+    seed : int
+    progress : bool
+        Show bars, and the time each part took.
+    """
+    if samples is not None and samples < 2:
+        raise TrueupError(f"samples: found {samples}, must be at least 2.")
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    context = Context(
+        out=folder,
+        samples=samples or (50 if quick else 1000),
+        repeats=4000 if quick else 100_000,
+        quick=quick,
+        data=data,
+        seed=seed,
+        progress=progress,
+    )
+    sections, times = [], []
+    for part in PARTS:
+        start = time.perf_counter()
+        try:
+            sections.append(part(context))
+        except TrueupError as error:
+            if part not in REAL and part is not trade_off:
+                raise
+            sections.append(
+                Section(
+                    title=_title(part), verdict=f"Not run: {error}", text="The data are not here."
+                )
+            )
+        times.append((_title(part), time.perf_counter() - start))
+        if progress:
+            sys.stderr.write(f"{times[-1][0]}: {times[-1][1]:.1f} s\n")
+    write_table([cell.row() for cell in context.cells], folder / "cells.csv")
+    footer = "Seconds by part: " + ", ".join(f"{name} {took:.0f}" for name, took in times) + "."
+    return write_page(
+        folder / "index.html",
+        title="Empirical Bayes for truth discovery: the paper, recomputed",
+        intro=INTRO,
+        sections=sections,
+        footer=footer,
+    )
+
+
+def _title(part: Callable[[Context], Section]) -> str:
+    return part.__name__.replace("_", " ")

@@ -1,0 +1,105 @@
+"""Many questions against uniform ones: what cutting the questions into parts does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms import find, run
+from trueup.arrays import segment_sum
+from trueup.report.page import Figure, Section, Table
+from trueup.shrinkage import EBE
+from trueup.study.harness import ratio_interval, seed_of
+from trueup.study.paper.charts import curves
+from trueup.study.sources import Synthetic
+from trueup.variance import plugin
+
+if TYPE_CHECKING:
+    from trueup.arrays import Floats
+    from trueup.study.paper.context import Context
+    from trueup.study.sources import Source
+
+PARTS = (1, 2, 4, 5, 8, 10)
+WORKERS, QUESTIONS = 5, 40
+METHOD = "mean"
+
+
+def trade_off(context: Context) -> Section:
+    """Improvement ratio against the number of parts, cut by estimate and by truth."""
+    sources: list[Source] = [
+        Synthetic("truth N(0, 1)", {}),
+        Synthetic("truth N(0, 25)", {"truth_scale": 5.0}),
+        Synthetic("three clusters", {"truth": "clustered"}),
+    ]
+    if not context.quick:
+        sources.append(context.real("pies"))
+    rows: list[dict[str, Any]] = []
+    for source in sources:
+        m = QUESTIONS if source.fits(WORKERS, QUESTIONS) else 20
+        answers, truth = source.draw(
+            context.samples, WORKERS, m, seed_of(context.seed, source, WORKERS, m)
+        )
+        aggregate = run(find(METHOD), answers)
+        x, v = aggregate.x, plugin(answers, aggregate)
+        indptr = answers.panel_questions
+        base = segment_sum((x - truth) ** 2, indptr)
+        for how, value in (("estimate", x), ("truth", truth)):
+            for parts in PARTS:
+                after = _after(x, v, value, indptr, parts)
+                losses = segment_sum((after - truth) ** 2, indptr)
+                low, high = ratio_interval(losses, base)
+                rows.append(
+                    {
+                        "parts": parts,
+                        "ratio": float(losses.mean() / base.mean()),
+                        "low": low,
+                        "high": high,
+                        "cut": f"{source.name}, by {how}",
+                    }
+                )
+    gain = {row["cut"]: [r["ratio"] for r in rows if r["cut"] == row["cut"]] for row in rows}
+    by_estimate = {name: values for name, values in gain.items() if name.endswith("by estimate")}
+    helped = [name for name, values in by_estimate.items() if min(values[1:]) < values[0] - 0.01]
+    return Section(
+        title="Many questions or uniform ones",
+        claim="Cutting the questions into uniform parts trades the number of questions for their likeness.",
+        verdict=(
+            f"Cut by the truth, which nobody has, parts help. Cut by the estimate, as in practice, they help in "
+            f"{len(helped)} of {len(by_estimate)} cases"
+            + (
+                f" ({', '.join(name.removesuffix(', by estimate') for name in helped)})"
+                if helped
+                else ""
+            )
+            + ": noise decides which part a question falls into, and shrinking toward such a part keeps the noise."
+        ),
+        holds=None,
+        text=f"Plain mean of {WORKERS} workers, plug-in variance, positive part, in each part by itself.",
+        figures=[
+            Figure(
+                "Risk after / before against the number of parts",
+                curves(rows, x="parts", y="ratio", colour="cut", reference=1.0),
+                table=Table(
+                    "The numbers",
+                    ["cut", "parts", "ratio", "95% from", "to"],
+                    [[r["cut"], r["parts"], r["ratio"], r["low"], r["high"]] for r in rows],
+                ),
+            )
+        ],
+    )
+
+
+def _after(x: Floats, v: Floats, value: Floats, indptr: Any, parts: int) -> Floats:
+    """Apply the second step inside parts of neighbouring values of each panel."""
+    panel = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((value, panel))
+    cuts = np.round(np.linspace(0, 1, parts + 1)[:-1] * np.diff(indptr)[:, None]).astype(np.int64)
+    borders = np.append((indptr[:-1, None] + cuts).ravel(), indptr[-1])
+    rule = EBE(positive=True)
+    moved = rule.fit(x[order], v[order], panels=borders).posterior(
+        x[order], v[order], panels=borders
+    )
+    result = np.empty(len(x))
+    result[order] = moved.mean
+    return result

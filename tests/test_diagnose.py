@@ -1,0 +1,67 @@
+"""diagnose(): the verdict on the second step, on data where the right one is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import trueup
+from trueup import TrueupError
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"), [(0.0, 0.075), (0.5, 0.6), (1.0, 0.84), (5.0, 0.993)]
+)
+def test_expected_ratio_is_that_of_the_normal_model(scale: float, expected: float) -> None:
+    """1 - (m-3)/m v/(v + tau2) with v = 1/5 for five workers of variance 1, forty questions."""
+    ratios = [
+        trueup.diagnose(
+            trueup.simulate(
+                workers=5, questions=40, truth_scale=scale, variance="fixed", seed=seed
+            ).answers,
+            panels=0,
+        ).expected_ratio
+        for seed in range(20)
+    ]
+    exact = 1 - 37 / 40 * 0.2 / (0.2 + scale**2)
+    assert exact == pytest.approx(expected, abs=0.03)
+    # A variance of the truths cannot be estimated below 0: with constant truth the gain is understated.
+    assert np.mean(ratios) == pytest.approx(exact, abs=0.13 if scale == 0 else 0.06)
+
+
+def test_the_printed_variance_is_about_n_times_too_large() -> None:
+    found = trueup.diagnose(trueup.simulate(workers=10, questions=60, seed=1).answers, panels=0)
+    assert 7 < found.printed / found.variance < 11
+    assert not found.gain_printed.shrink
+    assert found.gain.shrink
+    assert "hurt (the limit is 2)" in str(found)
+
+
+def test_alpha_star_of_a_right_variance_is_about_m_minus_three() -> None:
+    found = trueup.diagnose(
+        trueup.simulate(workers=20, questions=40, truth_scale=0.7, seed=2).answers, panels=800
+    )
+    assert found.condition is not None
+    assert found.condition.alpha_star.value == pytest.approx(37, rel=0.25)
+    text = str(found)
+    assert "alpha* =" in text
+    assert "conservative" in text
+    assert "cannot be seen" in text
+
+
+@pytest.mark.parametrize("method", ["mean", "crh", "dtd", "student_t", "median"])
+def test_any_first_step_can_be_diagnosed(method: str) -> None:
+    answers = trueup.simulate(workers=8, questions=30, density=0.7, seed=3).answers
+    found = trueup.diagnose(answers, method, panels=50)
+    assert found.method == method
+    assert 0 < found.uniformity < 1
+    assert 0 < found.expected_ratio < 1
+
+
+def test_answers_that_cannot_be_diagnosed_are_refused() -> None:
+    with pytest.raises(TrueupError, match="four"):
+        trueup.diagnose([[1.0, 2.0], [2.0, 3.0]])
+    with pytest.raises(TrueupError, match="two different"):
+        trueup.diagnose([[1.0, 2.0, 3.0, 4.0]])
+    with pytest.raises(TrueupError, match="panels"):
+        trueup.diagnose(trueup.simulate(panels=3).answers)
