@@ -1,0 +1,141 @@
+"""What the functions of the theory accept: finite numbers of a sensible size, in the right shape.
+
+Sizes are limited so that squares of squares stay inside the range of floating point: whoever keeps to them gets
+finite results, whoever does not is asked to change the unit.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from trueup.errors import TrueupError, quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from trueup.arrays import Floats
+
+Sign: TypeAlias = Literal["any", "not negative", "positive"]
+
+LARGEST = 1e30
+SMALLEST = 1 / LARGEST
+# Most questions a formula is asked about.
+MOST_QUESTIONS = 10**12
+# Differences of this many rounding errors are none.
+ROUNDING_ERRORS = 8.0
+
+
+def count(name: str, value: SupportsIndex, least: int = 4) -> int:
+    """Check a number of questions.
+
+    Raises
+    ------
+    TrueupError
+        When it is no whole number, or too small for what is asked.
+    """
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        message = f"{name}: {quoted(value)} is no whole number. Give the number of questions."
+        raise TrueupError(message) from None
+    if whole < least:
+        raise TrueupError(f"{name}: found {whole}. This needs at least {least} questions.")
+    if whole > MOST_QUESTIONS:
+        raise TrueupError(
+            f"{name}: found {whole}. At most {MOST_QUESTIONS} questions are possible."
+        )
+    return whole
+
+
+def numbers(name: str, values: ArrayLike, sign: Sign = "any", ndim: int = 1) -> Floats:
+    """Check an array, and return it in double precision; where 0 is allowed, smaller sizes than fit count as 0.
+
+    Raises
+    ------
+    TrueupError
+        When it has another number of dimensions, no entry, or an entry that is missing, of the wrong sign, or so
+        large or small that its square would not fit.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TrueupError(f"{name}: {quoted(values)} does not consist of numbers.") from None
+    if array.ndim != ndim:
+        wanted = ("one number", "one dimension", "shape (samples, questions)")[ndim]
+        raise TrueupError(f"{name}: found shape {array.shape}. Give {wanted}.")
+    if array.size == 0:
+        raise TrueupError(f"{name}: empty. Give at least one number.")
+    size = np.abs(array)
+    if not (size <= LARGEST).all():
+        bad = array[~(size <= LARGEST)][0]
+        raise TrueupError(
+            f"{name}: found {bad}. Give finite numbers up to {LARGEST:g} (change the unit if need be)."
+        )
+    if sign == "any":
+        return array
+    least = SMALLEST if sign == "positive" else 0.0
+    if (array < least).any():
+        raise TrueupError(
+            f"{name}: found {array[array < least][0]}. Give numbers from {least:g} on."
+        )
+    return np.where(size < SMALLEST, 0.0, array)
+
+
+def number(name: str, value: ArrayLike, sign: Sign = "any") -> float:
+    """Check one number, see `numbers`."""
+    return float(numbers(name, value, sign, ndim=0))
+
+
+def share(name: str, value: ArrayLike) -> float:
+    """Check a probability other than 0."""
+    probability = number(name, value, "positive")
+    if probability > 1:
+        raise TrueupError(f"{name}: found {probability}. Give a probability above 0 and up to 1.")
+    return probability
+
+
+def repeated(samples: ArrayLike, least: int = 2) -> Floats:
+    """Check repeated aggregates: a row per sample, a column per question, at least four of them."""
+    array = numbers("samples", samples, ndim=2)
+    count("samples", array.shape[1])
+    if len(array) < least:
+        raise TrueupError(f"samples: found {len(array)} rows. Give at least {least} samples.")
+    return array
+
+
+def per_sample(name: str, values: ArrayLike, n_samples: int, sign: Sign = "not negative") -> Floats:
+    """Check one number per sample; a single number stands for all of them."""
+    if np.ndim(values) == 0:
+        return np.full(n_samples, number(name, values, sign))
+    array = numbers(name, values, sign)
+    if len(array) != n_samples:
+        raise TrueupError(f"{name}: found {len(array)} numbers for {n_samples} samples.")
+    return array
+
+
+def centred(name: str, rows: Floats) -> tuple[Floats, Floats]:
+    """Return the deviations from the mean of each row, and the sum of their squares SS.
+
+    Raises
+    ------
+    TrueupError
+        When SS is 0 up to rounding in a row: all its questions have the same value, and no shrinkage is defined.
+    """
+    deviations = rows - rows.mean(axis=-1, keepdims=True)
+    squares = np.einsum("...j,...j->...", deviations, deviations)
+    rounding = ROUNDING_ERRORS * np.finfo(np.float64).eps * np.abs(rows).max(axis=-1)
+    flat = squares <= np.maximum(rounding * rounding * rows.shape[-1], SMALLEST)
+    if flat.any():
+        raise TrueupError(
+            f"{name}: SS = 0 in {int(flat.sum())} of {flat.size} samples: all questions have the same value there. "
+            "Leave such samples out, or change the unit if the values are tiny."
+        )
+    return deviations, np.asarray(squares)
+
+
+def strength(alpha: ArrayLike | None, m: int) -> float:
+    """Return the constant of the shrinkage `alpha psi / SS`, m - 3 unless given."""
+    return float(m - 3) if alpha is None else number("alpha", alpha, "not negative")

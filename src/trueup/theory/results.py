@@ -1,0 +1,67 @@
+"""What the functions of the theory answer: a number with its error, or a verdict with both its sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from trueup.arrays import Floats
+
+
+class Measured(NamedTuple):
+    """A mean over samples, and its Monte Carlo standard error.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    std_error : float
+        How far it may be off because the samples are finite in number; nothing else is in it.
+    """
+
+    value: float
+    std_error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.6g} ± {self.std_error:.2g}"
+
+    @classmethod
+    def mean(cls, values: Floats) -> Measured:
+        """Measure the mean of independent values."""
+        return cls(float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a condition holds, and by how much.
+
+    Attributes
+    ----------
+    holds : bool
+        `left` stands to `right` in the stated relation (and nothing degenerate is the case, see the function).
+    left, right : float
+        Both sides of the inequality.
+    relation : str
+        "<" or "<=".
+    exact : bool
+        True where the condition decides: without it, the second step does not help. False where it is merely
+        sufficient (or, for a statement printed wrongly, not even that): without it nothing is known.
+    text : str
+        What was compared and what follows.
+    std_error : float or None
+        Monte Carlo standard error of `left - right`; None where both sides are exact.
+    """
+
+    holds: bool
+    left: float
+    right: float
+    relation: Literal["<", "<="]
+    exact: bool
+    text: str
+    std_error: float | None = None
+
+    def __str__(self) -> str:
+        error = "" if self.std_error is None else f" (difference ± {self.std_error:.2g})"
+        answer = "holds" if self.holds else "does not hold"
+        return f"{answer}: {self.left:.6g} {self.relation} {self.right:.6g}{error}. {self.text}"
