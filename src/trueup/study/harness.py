@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import zlib
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -237,13 +238,19 @@ def _ratio(above: float, below: float) -> float:
     return above / below if below > 0 else (1.0 if above == 0 else float("inf"))
 
 
+@lru_cache(maxsize=4)
+def _draws(samples: int, resamples: int, seed: int) -> Floats:
+    """Return how often each of the samples is in each resample: drawn once, used by all cells of that size."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(samples, np.full(samples, 1.0 / samples), size=resamples)
+    return drawn.astype(np.float64)
+
+
 def ratio_interval(
     above: Floats, below: Floats, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Return a bootstrap interval for the ratio of the means of paired losses."""
-    samples = len(above)
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(samples, np.full(samples, 1.0 / samples), size=resamples)
+    weights = _draws(len(above), resamples, seed)
     top, bottom = weights @ above, weights @ below
     ratios = np.divide(top, bottom, out=np.ones(resamples), where=bottom > 0)
     low, high = np.quantile(ratios, [0.5 - 0.5 * level, 0.5 + 0.5 * level])

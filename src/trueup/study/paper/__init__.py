@@ -6,12 +6,13 @@ claim next to each and a verdict computed from the numbers, plus tidy tables of 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trueup.errors import TrueupError
+from trueup.errors import MissingExtra, TrueupError
 from trueup.report.page import Section, write_page
 from trueup.study.paper.alpha import alpha_table
 from trueup.study.paper.cells import (
@@ -69,7 +70,7 @@ def run(
     Parameters
     ----------
     out : path
-        Folder for `index.html`, `cells.csv` and the finished cells, with which a stopped run goes on.
+        Folder for `index.html`, `cells.csv`, `cells.parquet` and the finished cells, with which a stopped run goes on.
     quick : bool
         A small version, to see what it looks like.
     data : path, optional
@@ -109,7 +110,10 @@ def run(
         times.append((_title(part), time.perf_counter() - start))
         if progress:
             sys.stderr.write(f"{times[-1][0]}: {times[-1][1]:.1f} s\n")
-    write_table([cell.row() for cell in context.cells], folder / "cells.csv")
+    rows = [cell.row() for cell in context.cells]
+    write_table(rows, folder / "cells.csv")
+    with contextlib.suppress(MissingExtra):  # the same, for those who have pyarrow
+        write_table(rows, folder / "cells.parquet")
     footer = "Seconds by part: " + ", ".join(f"{name} {took:.0f}" for name, took in times) + "."
     return write_page(
         folder / "index.html",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.datasets import load
+from trueup.errors import TrueupError
 from trueup.report.page import Figure, Section, Table
 from trueup.study.paper.charts import ratios
 from trueup.study.sources import Sampled, Synthetic
@@ -14,6 +16,7 @@ from trueup.study.sources import Sampled, Synthetic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trueup.arrays import Floats, Ints
     from trueup.study.harness import Cell
     from trueup.study.paper.context import Context
     from trueup.study.sources import Source
@@ -25,7 +28,9 @@ COLUMNS = [
 # Cut the variance of the true values at least this many times.
 NARROW = 80
 # Questions of a uniform subset.
-SUBSET = 10
+FEWEST_QUESTIONS, MOST_QUESTIONS = 5, 20
+# The sets of the paper that are not public; used where a user has them.
+PRIVATE = ("buildings", "triangles")
 
 
 def constant_truth(context: Context) -> Section:
@@ -93,7 +98,7 @@ def emotions(context: Context) -> Section:
             f"with psi_H/n and in {better['plug-in']:.0%} with the plug-in variance."
         ),
         holds=better["psi_H"] > 0.5,
-        figures=[fig for source in sources[:1] for fig in _figures(cells, source.name, context)],
+        figures=_by_source(cells, "block", context),
         tables=[_summary(cells, by_source=True)],
     )
 
@@ -104,6 +109,9 @@ def variable_truth(context: Context) -> Section:
     if not context.quick:
         sources.append(context.real("calories", sparse=True))
         sources.append(context.real("population", sparse=True, transform="log1p"))
+    for name in PRIVATE:
+        with contextlib.suppress(TrueupError):
+            sources.append(context.real(name))
     cells = context.cells_of("variable", sources)
     harmed, still = (1 - _share_below(cells, step) for step in ("psi_H", "plug-in"))
     rest = (
@@ -125,7 +133,7 @@ def variable_truth(context: Context) -> Section:
             "Buildings and Triangles are not public; dots and pies take their place, with groceries, calories and "
             "population (log(1+x)). Errors that the whole crowd shares remain whatever the second step does."
         ),
-        figures=[fig for source in sources[:1] for fig in _figures(cells, source.name, context)],
+        figures=_by_source(cells, "data set", context),
         tables=[_summary(cells, by_source=True)],
     )
 
@@ -134,21 +142,22 @@ def uniform_subsets(context: Context) -> Section:
     """Neighbouring questions: chosen by the truth as in the paper, and by the estimate as in practice."""
     sources: list[Source] = []
     facts = []
+    smallest = MOST_QUESTIONS
     for name in ("dots", "pies"):
         whole = context.real(name)
-        level = whole.answers.centre  # what can be seen of the truth
-        for how, value in (("truth", whole.truth), ("estimate", level)):
-            chosen = narrowest(value, SUBSET)
+        everything = float(whole.truth.var())
+        # By the truth, as in the paper; by the middle answer, which is what can be seen.
+        for how, value in (("truth", whole.truth), ("estimate", whole.answers.centre)):
+            chosen = uniform(value)
+            smallest = min(smallest, len(chosen))
             variance = float(whole.truth[chosen].var())
-            facts.append(
-                [name, how, float(whole.truth.var()), variance, float(whole.truth.var()) / variance]
-            )
+            facts.append([name, how, len(chosen), everything, variance, everything / variance])
             sources.append(
                 Sampled(
                     f"{name}, uniform by {how}", whole.answers.subset(chosen), whole.truth[chosen]
                 )
             )
-    sizes = [(n, m) for n in context.workers for m in (5, SUBSET)]
+    sizes = [(n, m) for n in context.workers for m in sorted({FEWEST_QUESTIONS, smallest})]
     cells = context.cells_of("uniform", sources, sizes=sizes)
     better = {step: _share_below(cells, step) for step in STEPS}
     return Section(
@@ -159,11 +168,11 @@ def uniform_subsets(context: Context) -> Section:
             f"{better['psi_H positive']:.0%} with its positive part, in {better['plug-in']:.0%} with the plug-in."
         ),
         holds=better["psi_H positive"] > 0.5,
-        figures=_figures(cells, sources[0].name, context),
+        figures=_by_source(cells, "subset", context),
         tables=[
             Table(
                 "How uniform the subsets are",
-                ["set", "chosen by", "variance of all truths", "of the subset", "cut"],
+                ["set", "chosen by", "questions", "variance of all truths", "of the subset", "cut"],
                 facts,
             ),
             _summary(cells, by_source=True),
@@ -171,11 +180,19 @@ def uniform_subsets(context: Context) -> Section:
     )
 
 
-def narrowest(values: np.ndarray, size: int) -> np.ndarray:
+def uniform(values: Floats) -> Ints:
+    """Return the most neighbouring values whose variance is at least `NARROW` times smaller than that of all."""
+    for size in range(min(MOST_QUESTIONS, len(values) - 1), FEWEST_QUESTIONS, -1):
+        chosen = narrowest(values, size)
+        if values[chosen].var() * NARROW <= values.var():
+            return chosen
+    return narrowest(values, FEWEST_QUESTIONS)
+
+
+def narrowest(values: Floats, size: int) -> Ints:
     """Return the run of neighbouring values with the smallest variance."""
     order = np.argsort(values)
-    ordered = values[order]
-    windows = np.lib.stride_tricks.sliding_window_view(ordered, size)
+    windows = np.lib.stride_tricks.sliding_window_view(values[order], size)
     best = int(np.argmin(windows.var(axis=1)))
     return np.sort(order[best : best + size])
 
@@ -199,6 +216,26 @@ def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figur
             Figure(
                 f"{source}: risk after the second step / before it ({fixed} = {value})",
                 ratios(part, along),
+                note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
+                table=Table(
+                    "The numbers", COLUMNS, [[cell.row()[c] for c in COLUMNS] for cell in part]
+                ),
+            )
+        )
+    return figures
+
+
+def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figure]:
+    """Draw a line for each source, a panel for each method: for psi_H as printed and for the plug-in variance."""
+    ms = sorted({cell.m for cell in cells})
+    m = ms[len(ms) // 2]
+    figures = []
+    for step in ("psi_H", "plug-in"):
+        part = [cell for cell in cells if cell.m == m and cell.step == step]
+        figures.append(
+            Figure(
+                f"Risk after / before with {step}, a line for each {what} (m = {m})",
+                ratios(part, "n", colour="source", panel="method"),
                 note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
                 table=Table(
                     "The numbers", COLUMNS, [[cell.row()[c] for c in COLUMNS] for cell in part]

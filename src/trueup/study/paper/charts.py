@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from trueup.study.harness import Cell
 
 HEIGHT = 220
+TITLES = {"method": "first step", "source": "data", "step": "second step"}
 
 
-def ratios(cells: Sequence[Cell], along: str) -> dict[str, Any]:
-    """Draw improvement ratios against n or m: a panel for each second step, a line for each method.
+def ratios(
+    cells: Sequence[Cell], along: str, *, colour: str = "method", panel: str = "step"
+) -> dict[str, Any]:
+    """Draw improvement ratios against n or m: a panel for each second step, a line for each method (or otherwise).
 
     Below the line at 1 the second step helps.
     """
@@ -23,27 +26,29 @@ def ratios(cells: Sequence[Cell], along: str) -> dict[str, Any]:
             "ratio": cell.ratio,
             "low": cell.ratio_low,
             "high": cell.ratio_high,
-            "method": cell.method,
-            "step": cell.step,
+            "line": getattr(cell, colour),
+            "panel": getattr(cell, panel),
         }
         for cell in cells
     ]
-    names = {"n": "workers", "m": "questions"}
-    x = {"field": "value", "type": "quantitative", "scale": {"type": "log"}, "title": names[along]}
+    name = {"n": "workers", "m": "questions"}[along]
+    scale = {"type": "log", "nice": False, "padding": 12}
+    x = {"field": "value", "type": "quantitative", "scale": scale, "title": name}
     x["axis"] = {"values": sorted({row["value"] for row in rows})}
     tooltip = [
-        {"field": "method"},
-        {"field": "value", "title": names[along]},
+        {"field": "line", "title": TITLES[colour]},
+        {"field": "value", "title": name},
         {"field": "ratio", "format": ".3f"},
         {"field": "low", "format": ".3f", "title": "95% from"},
         {"field": "high", "format": ".3f", "title": "to"},
     ]
     y = {"field": "ratio", "type": "quantitative", "scale": {"type": "log"}}
     y["title"] = "risk after / before"
-    colour = {"field": "method", "type": "nominal", "title": "first step"}
+    line = {"field": "line", "type": "nominal", "title": TITLES[colour]}
+    panels = list(dict.fromkeys(row["panel"] for row in rows))
     return {
         "data": {"values": rows},
-        "facet": {"field": "step", "type": "nominal", "title": None, "sort": None},
+        "facet": {"field": "panel", "type": "nominal", "title": None, "sort": panels},
         "columns": 2,
         "spec": {
             "height": HEIGHT,
@@ -52,7 +57,7 @@ def ratios(cells: Sequence[Cell], along: str) -> dict[str, Any]:
                 {"mark": {"type": "rule", "strokeDash": [4, 4]}, "encoding": {"y": {"datum": 1}}},
                 {
                     "mark": {"type": "line", "point": True},
-                    "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+                    "encoding": {"x": x, "y": y, "color": line, "tooltip": tooltip},
                 },
             ],
         },
@@ -74,7 +79,7 @@ def curves(
     encoding = {
         "x": {"field": x, "type": "quantitative", "scale": scale},
         "y": {"field": y, "type": "quantitative", "scale": {"zero": False}},
-        "color": {"field": colour, "type": "nominal", "title": None},
+        "color": {"field": colour, "type": "nominal"},
     }
     layers: list[dict[str, Any]] = []
     if reference is not None:
