@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+import browser
 from trueup import TrueupError
+from trueup.report.page import write_page
 from trueup.study import paper
 from trueup.study.paper.alpha import ROWS, Row, ratio_of
 from trueup.study.paper.cells import constant_truth, narrowest, uniform, variable_truth
@@ -88,6 +91,19 @@ def test_the_whole_study_makes_one_page_and_a_table(tmp_path: Path, data_folder:
     }  # fmt: skip
     assert {row["step"] for row in rows} == {"psi_H", "psi_H positive", "psi_H/n", "plug-in"}
     assert all(float(row["risk"]) >= 0 for row in rows)
+
+
+@pytest.mark.needs("browser")
+def test_the_page_opens_in_a_browser_without_network_and_draws_every_chart(tmp_path: Path) -> None:
+    parts = (table_one, known_competence, constant_truth, trade_off)
+    context = Context(out=tmp_path, samples=20, repeats=2000, quick=True, progress=False)
+    sections = [part(context) for part in parts]
+    page = write_page(tmp_path / "page.html", title="Study", intro="", sections=sections)
+    seen = browser.look(page)
+    figures = sum(len(section.figures) for section in sections)
+    assert figures == 5
+    assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == figures
+    assert seen.console == []
 
 
 def test_without_data_the_rest_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

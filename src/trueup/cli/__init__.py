@@ -1,21 +1,27 @@
-"""The command line: parse, call, print. So far `trueup demo` and `trueup --version`."""
+"""The command line: parse, call, print.
+
+Exit codes: 0 done, 1 could not run (one line on stderr says what and how to mend it), 2 usage, 130 interrupted.
+"""
 
 from __future__ import annotations
 
-import argparse
+import sys
 
-from trueup import __version__
-from trueup.cli.demo import demo
+from trueup.cli.outcome import exit_code
+from trueup.errors import MissingExtra, need
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 2 on a usage error."""
-    parser = argparse.ArgumentParser(
-        prog="trueup",
-        description="The best estimate of the truth from the numeric answers of many imperfect sources.",
-    )
-    parser.add_argument("--version", action="version", version=f"trueup {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    commands.add_parser("demo", help="estimate on built-in data and show how close it comes")
-    parser.parse_args(arguments)
-    demo()
+    """Run the command line and end the process with its exit code."""
+    tokens = sys.argv[1:] if arguments is None else arguments
+    sys.exit(exit_code(lambda: _run(tokens)))
+
+
+def _run(tokens: list[str]) -> None:
+    try:
+        need("cyclopts", "cli")
+    except MissingExtra:
+        from trueup.cli.base import run
+    else:
+        from trueup.cli.app import run
+    run(tokens)

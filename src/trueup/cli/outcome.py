@@ -1,0 +1,111 @@
+"""How a command ends: exit codes, and errors in one line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from trueup.errors import TrueupError, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+LONGEST_PATH = 200
+# Set to see where an unexpected error comes from.
+TRACEBACK = "TRUEUP_TRACEBACK"
+REMEDIES = {
+    errno.ENOENT: "Check the name and the folder.",
+    errno.EACCES: "Check who may read and write it, or choose another place.",
+    errno.EPERM: "Check who may read and write it, or choose another place.",
+    errno.EROFS: "Choose another place.",
+    errno.EISDIR: "Name a file.",
+    errno.ENOTDIR: "Check the name and the folder.",
+    errno.ENOSPC: "Make room, or choose another place.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+}
+
+
+class UsageError(Exception):
+    """The command line itself is not understood."""
+
+
+def exit_code(call: Callable[[], object]) -> int:
+    """Call, say on stderr in one line what went wrong, and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # An id may hold what this terminal cannot show, and stdout must not fail for that.
+            stream.reconfigure(errors="backslashreplace")
+    with _noting_interrupts() as interrupts:
+        try:
+            call()
+            sys.stdout.flush()
+        except (KeyboardInterrupt, Exception) as error:
+            if interrupts or isinstance(error, KeyboardInterrupt):
+                return _end(INTERRUPTED, "interrupted")
+            return _failed(error)
+    return DONE
+
+
+@contextmanager
+def _noting_interrupts() -> Iterator[list[int]]:
+    """Keep a list of the interrupts: DuckDB turns the exception for one into another."""
+    interrupts: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield interrupts  # who started us wants interrupts handled otherwise
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _failed(error: BaseException) -> int:
+    match error:
+        case UsageError():
+            return _end(USAGE, str(error))
+        case BrokenPipeError():
+            # Whoever read the output, such as `head`, has seen enough; there is nobody left to tell.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        case TrueupError():
+            return _end(FAILED, str(error))
+        case OSError():
+            return _end(FAILED, _about_file(error))
+        case MemoryError():
+            return _end(FAILED, "not enough memory. Give fewer answers, or a larger machine.")
+    if os.environ.get(TRACEBACK):
+        raise error
+    return _end(
+        FAILED,
+        f"unexpected {type(error).__name__}: {error} (an error in trueup: please report it; "
+        f"{TRACEBACK}=1 shows where it happened)",
+    )
+
+
+def _end(code: int, message: str) -> int:
+    print("trueup:", " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _about_file(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    remedy = REMEDIES.get(error.errno or 0, "")
+    if error.filename is None:
+        return f"{reason}. {remedy}"
+    name = quoted(os.fsdecode(error.filename), LONGEST_PATH)
+    return f"File {name}: {reason[:1].lower()}{reason[1:]}. {remedy}"

@@ -1,0 +1,118 @@
+"""Tables to files: CSV for spreadsheets, Parquet for programs, all of them whole or none.
+
+In CSV a text that a spreadsheet would take for a formula (it begins with =, +, -, @, a tab or a carriage return) gets
+an apostrophe in front; numbers and all other texts are written as they are. Parquet and JSON have every text as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import TrueupError, need, quoted
+from trueup.io.results import make_frame
+from trueup.report.whole import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from trueup.answers import Answers
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+LONGEST_PATH = 200
+# Rows that are Python objects at a time.
+BATCH = 1 << 16
+# Answers are kept relative to a centre, which costs a digit; those people typed have fewer than these.
+DIGITS = 15
+
+
+def check_outputs(
+    outputs: Mapping[str, Path | None], endings: Sequence[str], inputs: Sequence[Path] = ()
+) -> None:
+    """Refuse files that could not be written, before anything long is begun.
+
+    Parameters
+    ----------
+    outputs
+        Files by the option that names them.
+    endings
+        What a file may be.
+    inputs
+        Files that must not be overwritten.
+    """
+    taken = {os.path.realpath(path) for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        shown = quoted(str(path), LONGEST_PATH)
+        if path.suffix.lower() not in endings:
+            raise TrueupError(f"{option}: {shown} must end in {' or '.join(endings)}.")
+        if path.is_dir():
+            raise TrueupError(f"{option}: {shown} is a folder. Name a file.")
+        if not path.parent.is_dir():
+            raise TrueupError(f"{option}: there is no folder for {shown}. Make it first.")
+        real = os.path.realpath(path)
+        if real in taken:
+            raise TrueupError(f"{option}: {shown} is used already. Choose another name.")
+        taken.add(real)
+
+
+def write_files(contents: Mapping[Path, Any]) -> None:
+    """Write tables (pyarrow, or for .json any object) to files, all or none."""
+    with ExitStack() as stack:
+        names = {path: stack.enter_context(whole(path)) for path in contents}
+        for path, content in contents.items():
+            _WRITERS[path.suffix.lower()](content, names[path])
+
+
+def answers_table(answers: Answers) -> Any:
+    """Return answers as a pyarrow table, one per row."""
+    need("pyarrow", "files")
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    value = answers.scale.inverse(answers.values + answers.centre[question])
+    return make_frame(
+        "pyarrow",
+        {
+            "question": answers.question_ids.take(question),
+            "worker": answers.worker_ids.take(answers.workers),
+            "answer": np.array([float(f"{each:.{DIGITS}g}") for each in value.tolist()]),
+        },
+    )
+
+
+def _write_csv(table: Any, path: Path) -> None:
+    # The line ending is \r\n because only then does the csv module quote both of its characters inside a text.
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        for batch in table.to_batches(max_chunksize=BATCH):
+            columns = [map(_plain, column.to_pylist()) for column in batch.columns]
+            writer.writerows(zip(*columns, strict=True))
+
+
+def _plain(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def _write_parquet(table: Any, path: Path) -> None:
+    need("pyarrow.parquet", "files").write_table(table, path)
+
+
+def _write_json(content: Any, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        # Ids that JSON does not know, such as dates, become text.
+        json.dump(content, file, allow_nan=False, default=str, indent=1)
+        file.write("\n")
+
+
+_WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".json": _write_json,
+}

@@ -1,0 +1,77 @@
+(function () {
+  "use strict";
+  const VIEW = 250; // least width of one of several views, with its axis, in pixels
+  const AXIS = 75; // what an axis and its title take of that
+  const ENTRY = 150; // width of an entry of a legend
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const config = read("chart.config");
+
+  // Several views: as many side by side as there is room for, each with its share of the width.
+  function fit(spec, width) {
+    if (spec.hconcat) {
+      spec.concat = spec.hconcat;
+      spec.columns = spec.concat.length;
+      delete spec.hconcat;
+    }
+    const encoded = (spec.encoding || {}).facet;
+    const holder = encoded && !encoded.row && !encoded.column ? encoded : spec;
+    const views = spec.concat || spec.vconcat || (spec.spec ? [spec.spec] : encoded ? [spec] : []);
+    if (!views.length) return spec;
+    const grid = spec.facet && (spec.facet.row || spec.facet.column);
+    let columns = spec.vconcat ? 1 : holder.columns || (spec.concat ? views.length : 3);
+    if (!grid) {
+      columns = Math.max(1, Math.min(columns, Math.floor(width / VIEW)));
+      if (!spec.vconcat) holder.columns = columns;
+      const share = Math.max(120, Math.floor(width / columns) - AXIS);
+      for (const view of views) {
+        if (typeof view.width !== "object") view.width = share;
+      }
+    }
+    return spec;
+  }
+
+  async function draw(chart) {
+    const width = chart.place.clientWidth;
+    if (!width || width === chart.width) return;
+    chart.width = width;
+    if (chart.drawn) chart.drawn.finalize();
+    const legend = { ...config.legend, columns: Math.max(1, Math.floor(width / ENTRY)), labelLimit: ENTRY - 30 };
+    try {
+      chart.drawn = await vegaEmbed(chart.place, fit(read(chart.place.dataset.spec), width), {
+        mode: "vega-lite",
+        actions: false,
+        renderer: "svg",
+        ast: true, // formulas are interpreted: the page may not make code of text
+        defaultStyle: false,
+        config: { ...config, legend },
+      });
+    } catch (error) {
+      chart.drawn = null;
+      chart.place.textContent = "This chart could not be drawn: " + error.message;
+      console.error(error);
+    }
+  }
+
+  const charts = new Map();
+  for (const place of document.querySelectorAll(".chart")) {
+    charts.set(place, { place, width: 0, drawn: null, turn: Promise.resolve() });
+  }
+  // One drawing after the other: the window may change while a chart is being drawn.
+  const redraw = (chart) => (chart.turn = chart.turn.then(() => draw(chart)));
+  let waiting = 0;
+  new ResizeObserver(() => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => charts.forEach(redraw), 150);
+  }).observe(document.body);
+  charts.forEach(redraw);
+
+  // Paper has nothing to click on.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const each of closed) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of closed) each.open = false;
+  });
+})();

@@ -1,0 +1,250 @@
+"""One HTML file that says what was claimed, what was found, and shows it.
+
+The file needs nothing else: no network, no other file. Its own security policy forbids the browser to fetch anything
+or to run any script but the two that are written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueup.errors import TrueupError, need, quoted
+from trueup.report import markup, theme
+from trueup.report.charts import script_json, spec_of
+from trueup.report.whole import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+# How a finding stands to its claim: a sign and a word, so that nobody needs to see the colour.
+MARKS = {
+    True: ("yes", "✓", "holds"),
+    False: ("no", "✗", "does not hold"),
+    None: ("partly", "◐", "holds in part"),
+}
+NO_SCRIPT = "Charts need JavaScript; the numbers behind them are in the tables."
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers and words in rows.
+
+    Attributes
+    ----------
+    title : str
+        May be empty.
+    columns : sequence of str
+    rows : sequence of rows
+        The first cell names the row. Numbers are shown with four significant digits, None and NaN as a dash.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    def __post_init__(self) -> None:
+        wrong = [at for at, row in enumerate(self.rows) if len(row) != len(self.columns)]
+        if wrong or not self.columns:
+            where = (
+                f"row {wrong[0]} has {len(self.rows[wrong[0]])} cells" if wrong else "no columns"
+            )
+            raise TrueupError(
+                f"Table {quoted(self.title)}: {where}. "
+                f"Give every row as many cells as there are columns ({len(self.columns)})."
+            )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and what it shows.
+
+    Attributes
+    ----------
+    title : str
+        The finding, as a sentence.
+    chart : altair chart or dict
+        A dict is a Vega-Lite spec. Its width is that of the page, whatever the chart says; colours are those of
+        `trueup.report.theme` unless the chart sets its own.
+    note : str
+        How to read it.
+    table : Table, optional
+        The numbers behind it, folded away.
+    """
+
+    title: str
+    chart: Any
+    note: str = ""
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A claim, what was found, and what shows it.
+
+    Attributes
+    ----------
+    title, text : str
+        An empty line in the text begins a new paragraph.
+    claim, verdict : str
+        What the paper says, and what we find.
+    holds : bool, optional
+        Whether the claim holds; None with a verdict: in part.
+    figures, tables : sequences
+    """
+
+    title: str
+    claim: str = ""
+    verdict: str = ""
+    holds: bool | None = None
+    text: str = ""
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+
+
+def write_page(
+    path: str | PathLike[str],
+    *,
+    title: str,
+    intro: str,
+    sections: Sequence[Section],
+    footer: str = "",
+) -> Path:
+    """Write a page to an HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where to; a file that is there is replaced.
+    title, intro, footer
+        Plain text. An empty line begins a new paragraph.
+    sections
+        In the order of the table of contents.
+
+    Raises
+    ------
+    MissingExtra
+        When vl-convert-python (or altair, for its charts) is not installed.
+    TrueupError
+        When a chart cannot be drawn offline.
+    """
+    charts = any(section.figures for section in sections)
+    scripts = [_bundle(), _resource("page.js")] if charts else []
+    ids = markup.anchors([section.title for section in sections])
+    numbers = count(1)
+    body = [
+        f"<header><h1>{escape(title)}</h1>\n{markup.paragraphs(intro)}</header>",
+        _contents(sections, ids),
+        "<main>",
+        *(_section(section, id_, numbers) for section, id_ in zip(sections, ids, strict=True)),
+        "</main>",
+        f"<footer>{markup.paragraphs(footer)}</footer>" if footer else "",
+        f'<script type="application/json" id="chart.config">{script_json(theme.chart_config())}</script>',
+        *(f"<script>{script}</script>" for script in scripts),
+    ]
+    page = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{theme.variables()}{_resource("page.css")}</style>
+</head>
+<body>
+{chr(10).join(part for part in body if part)}
+</body>
+</html>
+"""
+    path = Path(path)
+    with whole(path) as temporary:
+        # Text that is no Unicode (half a surrogate pair in an id) is shown as "?".
+        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+    return path
+
+
+def _resource(name: str) -> str:
+    return files("trueup.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, with its names kept to itself."""
+    bundle: str = need("vl_convert", "report").javascript_bundle()
+    return f"(function(){{{bundle}\n}})();"
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Allow these scripts, styles and drawn images; forbid everything else."""
+    hashes = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{value}'" for value in hashes) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _mark(section: Section) -> str:
+    if not section.verdict:
+        return ""
+    kind, sign, words = MARKS[section.holds]
+    return f'<span class="mark {kind}"><span aria-hidden="true">{sign}</span> {words}</span>'
+
+
+def _contents(sections: Sequence[Section], ids: Sequence[str]) -> str:
+    lines = [
+        f'<li><a href="#{id_}">{escape(section.title)}</a> {_mark(section)}</li>'
+        for section, id_ in zip(sections, ids, strict=True)
+    ]
+    return f'<nav aria-label="Contents"><h2>Contents</h2>\n<ol>{"".join(lines)}</ol></nav>'
+
+
+def _section(section: Section, id_: str, numbers: Iterator[int]) -> str:
+    parts = [f'<section id="{id_}"><h2>{escape(section.title)}</h2>']
+    says = [
+        f"<div><dt>{who}</dt><dd>{mark}{escape(words)}</dd></div>"
+        for who, words, mark in (
+            ("The paper says:", section.claim, ""),
+            ("We find:", section.verdict, _mark(section)),
+        )
+        if words
+    ]
+    if says:
+        parts.append(f'<dl class="claim">{"".join(says)}</dl>')
+    parts.append(markup.paragraphs(section.text))
+    parts += [_figure(figure, next(numbers)) for figure in section.figures]
+    parts += [_table(table) for table in section.tables]
+    return "\n".join(part for part in (*parts, "</section>") if part)
+
+
+def _figure(figure: Figure, number: int) -> str:
+    spec = script_json(spec_of(figure.chart, figure.title))
+    parts = [
+        f'<figure id="figure.{number}">',
+        f"<figcaption><b>Figure {number}.</b> {escape(figure.title)}</figcaption>",
+        f'<div class="chart" data-spec="spec.{number}"><noscript>{NO_SCRIPT}</noscript></div>',
+        f'<script type="application/json" id="spec.{number}">{spec}</script>',
+        f'<div class="note">{markup.paragraphs(figure.note)}</div>' if figure.note else "",
+    ]
+    if figure.table is not None:
+        summary = escape(figure.table.title or "The numbers")
+        parts.append(f"<details><summary>{summary}</summary>{_rows(figure.table)}</details>")
+    return "\n".join(part for part in (*parts, "</figure>") if part)
+
+
+def _table(table: Table) -> str:
+    title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
+    return f"{title}{_rows(table)}"
+
+
+def _rows(table: Table) -> str:
+    """Write the rows in a box that scrolls sideways, by keyboard too, where they are too wide."""
+    return f'<div class="wide" tabindex="0">{markup.table(table.columns, table.rows)}</div>'
