@@ -62,9 +62,12 @@ class GTM(Algorithm):
             return super().truths(block, state)
         weight, total = block.weigh(state["weight"])
         # sum_i z_ij / sigma_i^2 = (total - c weight) / s, and s mu is wanted: s cancels but for the prior.
-        shift = self.mu0 / self.s02 * block.std + total - block.median * weight
-        x: Floats = block.median + shift / (1.0 / self.s02 + weight)
-        return np.where(block.std > 0, x, block.median)
+        total -= block.median * weight
+        if self.mu0:
+            total += self.mu0 / self.s02 * block.std
+        total /= 1.0 / self.s02 + weight
+        total += block.median
+        return total
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
         residuals = block.squared_distances(x, "inverse_variance")
@@ -87,14 +90,29 @@ class GTM(Algorithm):
             share *= block.precision
         return share / block.spread(total) + block.spread(1.0 / (self.s02 * total * block.counts))
 
+    def own_share(self, block: Block, state: State, x: Floats) -> Floats:
+        precision = 1.0 / state["variance"]
+        total = 1.0 / self.s02 + block.total_weight(precision)
+        prior = 1.0 / (self.s02 * total * block.counts)
+        shares = precision * block.by_worker(block.precision, block.informative / total)
+        return shares + block.by_worker(None, block.informative * prior)
+
     def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
-        """Return `s_j^2 sum_i p_ij^2 sigma_i^2`, with the standardised variances of the model."""
-        share = self.weights(block, state, x)
-        variance = state["variance"].take(block.workers)
-        if block.precision is not None:
-            variance = variance / block.precision
+        """Return `s_j^2 sum_i p_ij^2 sigma_i^2`, with the standardised variances of the model.
+
+        With D the total precision and c the prior's share of each answer, the square is expanded to
+        `(D - 1/s0^2)/D^2 + 2 c k/D + c^2 sum_i sigma_i^2`, which needs no number per answer.
+        """
+        variance = state["variance"]
+        total = 1.0 / self.s02 + block.total_weight(1.0 / variance)
+        prior = 1.0 / (self.s02 * total * block.counts)
+        if block.precision is None:
+            spread = block.total_weight(variance)
+        else:
+            spread = block.by_question(1.0 / block.precision, variance)
+        inside = (total - 1.0 / self.s02) / total**2 + 2.0 * prior * block.counts / total
         scale = np.where(block.std > 0, block.std**2, self._fallback(block, state))
-        return scale * block.by_question(share * share * variance)
+        return scale * (inside + prior**2 * spread)
 
     def _fallback(self, block: Block, state: State) -> Floats:
         """Pooled variance, for questions whose own is 0."""
