@@ -120,7 +120,17 @@ def test_a_panel_without_questions_is_said_to_be_one() -> None:
         run(Mean(), empty)
 
 
-@pytest.mark.parametrize(("argument", "value"), [("max_iter", -1), ("tol", -1.0), ("tol", np.nan)])
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("max_iter", -1),
+        ("max_iter", 2.5),
+        ("tol", -1.0),
+        ("tol", np.nan),
+        ("tol", "a"),
+        ("threads", 0),
+    ],
+)
 def test_limits_are_checked(argument: str, value: float) -> None:
     answers, _ = simulate(seed=2)
     with pytest.raises(TrueupError, match=argument):

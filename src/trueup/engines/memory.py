@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.engines.protocol import Sweep, Visit
+from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,10 @@ class MemoryEngine:
         self.n_panels = answers.n_panels
         self.n_questions = answers.n_questions
         self.blocks = answers.blocks() if block_answers is None else answers.blocks(block_answers)
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise TrueupError(
+                f"threads: found {quoted(threads)}, must be a whole number from 1 on."
+            )
         self.threads = max(1, min(threads or os.cpu_count() or 1, len(self.blocks)))
         self._kept: dict[str, Floats] = {}
 

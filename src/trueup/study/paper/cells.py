@@ -28,7 +28,7 @@ COLUMNS = [
 # Cut the variance of the true values at least this many times.
 NARROW = 80
 # Questions of a uniform subset.
-FEWEST_QUESTIONS, MOST_QUESTIONS = 5, 20
+FEWEST_QUESTIONS, MOST_QUESTIONS = 4, 20
 # The sets of the paper that are not public; used where a user has them.
 PRIVATE = ("buildings", "triangles")
 
@@ -142,14 +142,14 @@ def uniform_subsets(context: Context) -> Section:
     """Neighbouring questions: chosen by the truth as in the paper, and by the estimate as in practice."""
     sources: list[Source] = []
     facts = []
-    smallest = MOST_QUESTIONS
+    lengths = set()
     for name in ("dots", "pies"):
         whole = context.real(name)
         everything = float(whole.truth.var())
         # By the truth, as in the paper; by the middle answer, which is what can be seen.
         for how, value in (("truth", whole.truth), ("estimate", whole.answers.centre)):
             chosen = uniform(value)
-            smallest = min(smallest, len(chosen))
+            lengths.add(len(chosen))
             variance = float(whole.truth[chosen].var())
             facts.append([name, how, len(chosen), everything, variance, everything / variance])
             sources.append(
@@ -157,7 +157,7 @@ def uniform_subsets(context: Context) -> Section:
                     f"{name}, uniform by {how}", whole.answers.subset(chosen), whole.truth[chosen]
                 )
             )
-    sizes = [(n, m) for n in context.workers for m in sorted({FEWEST_QUESTIONS, smallest})]
+    sizes = [(n, m) for n in context.workers for m in sorted(lengths)]
     cells = context.cells_of("uniform", sources, sizes=sizes)
     better = {step: _share_below(cells, step) for step in STEPS}
     return Section(
@@ -227,8 +227,9 @@ def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figur
 
 def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figure]:
     """Draw a line for each source, a panel for each method: for psi_H as printed and for the plug-in variance."""
-    ms = sorted({cell.m for cell in cells})
-    m = ms[len(ms) // 2]
+    names = {cell.source for cell in cells}
+    common = set.intersection(*({c.m for c in cells if c.source == name} for name in names))
+    m = sorted(common)[len(common) // 2]
     figures = []
     for step in ("psi_H", "plug-in"):
         part = [cell for cell in cells if cell.m == m and cell.step == step]
