@@ -10,14 +10,22 @@
 Answers(2 questions, 3 workers, 6 answers)
 """
 
-from trueup import algorithms, datasets, shrinkage, theory, variance
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from trueup import algorithms, shrinkage, variance
 from trueup.algorithms import Algorithm
 from trueup.answers import Answers
-from trueup.datasets import simulate
-from trueup.diagnose import SecondStepDiagnosis, diagnose
 from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
 from trueup.estimate import estimate
 from trueup.result import Diagnosis, Estimate
+
+if TYPE_CHECKING:
+    from trueup import datasets, study, theory
+    from trueup.datasets.simulate import simulate
+    from trueup.diagnosis import SecondStepDiagnosis, diagnose
 
 __all__ = [
     "Algorithm",
@@ -36,8 +44,29 @@ __all__ = [
     "estimate",
     "shrinkage",
     "simulate",
+    "study",
     "theory",
     "variance",
 ]
 
 __version__ = "0.1.0"
+
+# Loaded when first asked for: an import for `estimate` alone need not wait for them.
+_LATER = {
+    "datasets": ("trueup.datasets", None),
+    "study": ("trueup.study", None),
+    "theory": ("trueup.theory", None),
+    "simulate": ("trueup.datasets", "simulate"),
+    "diagnose": ("trueup.diagnosis", "diagnose"),
+    "SecondStepDiagnosis": ("trueup.diagnosis", "SecondStepDiagnosis"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'trueup' has no attribute {name!r}")
+    home, attribute = _LATER[name]
+    module = import_module(home)
+    value = module if attribute is None else getattr(module, attribute)
+    globals()[name] = value
+    return value
