@@ -90,8 +90,8 @@ class _Battery:
         known = dict(enumerate(variance.tolist())) if self.algorithm.needs_variance else None
         return Answers.from_matrix(matrix, worker_variance=known)
 
-    def run(self, answers: Answers, **options: object) -> Aggregate:
-        return run(self.algorithm, answers, max_iter=self.max_iter, tol=0.0, **options)  # type: ignore[arg-type]
+    def run(self, answers: Answers, engine: MemoryEngine | None = None) -> Aggregate:
+        return run(self.algorithm, answers, max_iter=self.max_iter, tol=0.0, engine=engine)
 
     def expect(self, holds: bool, what: str) -> None:
         if not holds:

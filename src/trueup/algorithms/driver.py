@@ -133,14 +133,12 @@ def run(
             break
         sweep = engine.sweep(_iteration(algorithm, state))
         if step > 0 and not algorithm.truth_free:
-            assert sweep.panel_peaks is not None  # noqa: S101  the visit gives them
             moved = np.where(active, sweep.panel_peaks / unit, moved)
             active = active & ((moved > tol) | (tol == 0.0))
             if callback is not None:
                 callback(step, float(moved.max()))
             if not active.any():
                 break
-        assert sweep.sums is not None  # noqa: S101
         with np.errstate(
             divide="ignore", invalid="ignore"
         ):  # in panels at rest, whose update is not used
@@ -178,8 +176,6 @@ def survey(engine: Engine, answers: Answers) -> Facts:
         return Visit(sums=np.stack([*counts, precision, squared]), panel_sums=np.stack(totals))
 
     sweep = engine.sweep(visit)
-    assert sweep.sums is not None  # noqa: S101
-    assert sweep.panel_sums is not None  # noqa: S101
     within, overlap = sweep.panel_sums
     return Facts(
         worker_panel=answers.worker_panel,
@@ -247,8 +243,7 @@ def _conclude(
         return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={"x": x})
 
     sweep = engine.sweep(residuals)
-    assert sweep.sums is not None  # noqa: S101
-    if sweep.panel_peaks is not None:
+    if not algorithm.truth_free and iterations.any():
         moved = np.where(active, sweep.panel_peaks / unit, moved)
     ss, freedom = sweep.sums[0], facts.n_informative - sweep.sums[1]
     if algorithm.finishes:

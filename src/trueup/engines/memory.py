@@ -47,21 +47,18 @@ class MemoryEngine:
 
     def sweep(self, visit: Callable[[Block, dict[str, Floats]], Visit]) -> Sweep:
         """Visit every block; see `trueup.engines.protocol.Engine`."""
-        sums: Floats | None = None
-        panel_sums: Floats | None = None
-        peaks: Floats | None = None
+        sums, panel_sums = np.zeros((0, self.n_workers)), np.zeros((0, self.n_panels))
+        peaks = np.zeros(self.n_panels)
         for block, result in zip(self.blocks, self._visits(visit), strict=True):
             if result.sums is not None:
-                if sums is None:
+                if len(sums) == 0:
                     sums = np.zeros((len(result.sums), self.n_workers))
                 sums[:, block.worker_slice] += result.sums
             if result.panel_sums is not None:
-                if panel_sums is None:
+                if len(panel_sums) == 0:
                     panel_sums = np.zeros((len(result.panel_sums), self.n_panels))
                 panel_sums[:, block.panel_slice] += result.panel_sums
             if result.panel_peaks is not None:
-                if peaks is None:
-                    peaks = np.zeros(self.n_panels)
                 here = peaks[block.panel_slice]
                 np.maximum(here, result.panel_peaks, out=here)
             for name, values in (result.questions or {}).items():

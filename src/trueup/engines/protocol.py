@@ -36,11 +36,11 @@ class Visit:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The reduced result of a pass over all blocks."""
+    """The reduced result of a pass over all blocks; what no visit brought has no rows, or is 0."""
 
-    sums: Floats | None
-    panel_sums: Floats | None
-    panel_peaks: Floats | None
+    sums: Floats
+    panel_sums: Floats
+    panel_peaks: Floats
 
 
 class Engine(Protocol):

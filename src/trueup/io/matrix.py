@@ -8,12 +8,11 @@ import numpy as np
 
 from trueup.arrays import compact
 from trueup.errors import AnswersError
+from trueup.io.assemble import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
     from trueup.arrays import Floats, Ints
-
-LARGEST = 1e150  # the square of a larger answer is no number any more
 
 
 def matrix_table(
@@ -132,7 +131,7 @@ def _table(
     """Check the answers, and drop the numbers of questions and workers without any."""
     if not len(answer):
         raise AnswersError("answers: there are none. Give at least one number.")
-    large = ~(np.abs(answer) <= LARGEST)
+    large = ~(np.abs(answer) <= LARGEST_ANSWER)
     if large.any():
         at = int(np.argmax(large))
         where = f"worker {worker[at]}, question {question[at]}"
@@ -140,7 +139,7 @@ def _table(
             where = f"panel {panel[at]}, {where}"
         raise AnswersError(
             f"answers: found {answer[at]:g} ({where}). Answers must be finite and at most "
-            f"{LARGEST:g} in size; use NaN for a missing answer, or rescale."
+            f"{LARGEST_ANSWER:g} in size; use NaN for a missing answer, or rescale."
         )
     question_code, questions = compact(question, shape[0])
     worker_code, workers = compact(worker, shape[1])

@@ -28,7 +28,6 @@ def psi_h(answers: Answers, aggregate: Aggregate) -> Floats:
         return Visit(sums=block.by_worker(residuals * residuals, np.ones(block.n_questions))[None])
 
     sums = MemoryEngine(answers).sweep(visit).sums
-    assert sums is not None  # noqa: S101
     facts = aggregate.facts
     answered = facts.n_answers > 0
     each = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
