@@ -6,13 +6,14 @@ Each takes aggregates and their variances and returns a posterior, see `ShrinkRu
 from __future__ import annotations
 
 from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Posterior, Prior, ShrinkRule
+from trueup.shrinkage.contract import Halves, Posterior, Prior, ShrinkRule
 from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
 from trueup.shrinkage.unequal import Morris, NormalPrior, Sure
 
 __all__ = [
     "EBE",
     "MEBE",
+    "Halves",
     "Identity",
     "LinearPrior",
     "Morris",

@@ -5,12 +5,22 @@
 
 A shrink rule knows nothing of workers or answers. It works on many panels at once: `panels` tells where the questions
 of each begin, and every panel gets a prior of its own. A fitted prior can be used on new questions of the same panels.
+
+What else is known of the questions comes as keywords, of which a rule uses what it can:
+
+==============  ======================================================================================
+`nu`            degrees of freedom behind the variances, one number per panel (default: infinite)
+`v_interval`    variances to use for intervals where they should be more careful than `v`
+`halves`        aggregates of random halves of the workers, with which a bold prior earns its place
+`groups`        number of the group of each question, -1 where it has none
+`covariates`    a row of numbers for each question
+==============  ======================================================================================
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -43,9 +53,32 @@ class Posterior:
 class Prior(Protocol):
     """What a rule has learned of the true values of each panel."""
 
-    def posterior(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Posterior:
-        """Return the posterior of questions with aggregates `x` of variance `v`."""
+    def posterior(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> Posterior:
+        """Return the posterior of questions with aggregates `x` of variance `v`.
+
+        `known` may have `v_interval`, `groups` and `covariates` of these questions.
+        """
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """The aggregates that random halves of the workers would have given.
+
+    Attributes
+    ----------
+    x, v : arrays, splits x 2 x questions
+        Aggregate and variance by each half of each split; NaN where a question has no answer in one of the halves.
+    """
+
+    x: Floats
+    v: Floats
+
+    def of(self, questions: Ints | slice) -> Halves:
+        """Return the part for some questions."""
+        return Halves(self.x[..., questions], self.v[..., questions])
 
 
 class ShrinkRule:
@@ -55,8 +88,11 @@ class ShrinkRule:
     #: The variance rule that belongs to it.
     variance: ClassVar[str] = "plugin"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Prior:
-        """Fit a prior to aggregates `x` with variances `v`, for each panel."""
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
+        """Fit a prior to aggregates `x` with variances `v`, for each panel.
+
+        `known` may have `nu`, `v_interval`, `halves`, `groups` and `covariates`, see above.
+        """
         raise NotImplementedError
 
 

@@ -20,7 +20,7 @@ Efron and Morris, JASA 1973; James and Stein 1961.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,9 @@ class LinearPrior:
     size: Floats
     normal: bool
 
-    def posterior(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Posterior:
+    def posterior(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> Posterior:
         """Move the aggregates.
 
         The variance is Morris' (1983) for a normal prior with estimated mean and variance,
@@ -78,7 +80,7 @@ class Identity(ShrinkRule):
 
     name = "none"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, _ = Groups.of(x, v, panels)
         return LinearPrior(groups.mean(x), np.zeros(len(groups.sizes)), groups.sizes, normal=False)
 
@@ -108,7 +110,7 @@ class EBE(ShrinkRule):
         if self.alpha is not None and not np.isfinite(self.alpha):
             raise TrueupError(f"alpha: found {self.alpha}, must be a number.")
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, v = Groups.of(x, v, panels)
         size = groups.sizes
         mean, ss = groups.centre(x)
@@ -126,7 +128,7 @@ class Stein(ShrinkRule):
     name = "stein"
     variance = "paper"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, v = Groups.of(x, v, panels)
         size = groups.sizes
         b = _share((size - 2.0) * groups.mean(v), groups.sum(x**2), size > 2, self.positive)
@@ -143,7 +145,7 @@ class MEBE(ShrinkRule):
     name = "mebe"
     variance = "paper"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, v = Groups.of(x, v, panels)
         size = groups.sizes
         mean, ss = groups.centre(x)

@@ -7,7 +7,7 @@ On sparse data questions with few answers have larger variances and are moved fu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,7 +47,9 @@ class NormalPrior:
     size: Floats
     precision: Floats
 
-    def posterior(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> Posterior:
+    def posterior(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> Posterior:
         """Move the aggregates.
 
         Variance: `v (1 - B)`, plus what the uncertainty of mu and of tau2 adds (Morris 1983),
@@ -63,8 +65,8 @@ class NormalPrior:
         b = factor * np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
         mean = x - b * (x - mu)
         size = np.maximum(groups.spread(self.size), 4.0)
-        known = np.maximum(groups.spread(self.precision), np.finfo(float).tiny)
-        variance = v * (1.0 - b) + b**2 / known + 2.0 * b**2 * (x - mu) ** 2 / (size - 3.0)
+        certain = np.maximum(groups.spread(self.precision), np.finfo(float).tiny)
+        variance = v * (1.0 - b) + b**2 / certain + 2.0 * b**2 * (x - mu) ** 2 / (size - 3.0)
         return Posterior(mean, np.where(b == 0.0, v, variance), b)
 
 
@@ -83,7 +85,7 @@ class Morris(ShrinkRule):
 
     name = "morris"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> NormalPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
         groups, x, v = Groups.of(x, v, panels)
         size = groups.sizes
         mean, ss = groups.centre(x)
@@ -120,7 +122,7 @@ class Sure(ShrinkRule):
 
     name = "sure"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None) -> NormalPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
         groups, x, v = Groups.of(x, v, panels)
         size = groups.sizes
         mean, ss = groups.centre(x)
