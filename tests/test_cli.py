@@ -241,7 +241,8 @@ def test_estimate_writes_parquet_and_json_too(answers: Path, tmp_path: Path) -> 
     est = trueup.estimate(answers)
     assert parquet.read_table(frame).column("estimate").to_pylist() == est.estimate.tolist()
     content = json.loads(text.read_text("utf-8"))
-    assert content["method"] == "dtd"
+    assert content["method"] == est.diagnosis.method
+    assert content["shrink"] == "adaptive"
     assert [row["worker"] for row in content["workers"]] == ["ann", "bob", "eve"]
     assert content["workers"][0]["bias"] is None
 
@@ -382,7 +383,7 @@ def test_ids_keep_every_byte_but_a_spreadsheet_gets_no_formula(tmp_path: Path) -
         writer.writerow(["question", "worker", "answer"])
         for number, name in enumerate(harmless + formulas):
             writer.writerows([[name, "u", -number], [name, "v", -number - 1]])
-    done = run("estimate", path, "-o", out, "--method", "mean")
+    done = run("estimate", path, "-o", out, "--method", "mean", "--shrink", "none")
     assert done.returncode == 0, done.stderr
     written = [row["question"] for row in table(out)]
     assert written == harmless + [f"'{name}" for name in formulas]

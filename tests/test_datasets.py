@@ -700,7 +700,12 @@ def test_table_1_is_workers_by_questions() -> None:
         [6, 13, 7, 3],
     ]
     assert table.truth == {0: 10.0, 1: 9.0, 2: 12.0, 3: 16.0}
-    assert trueup.estimate(table.answers, method="mean").estimate.tolist() == [11, 9.25, 12.75, 10]
+    assert trueup.estimate(table.answers, method="mean", shrink="none").estimate.tolist() == [
+        11,
+        9.25,
+        12.75,
+        10,
+    ]
 
 
 def test_batting_averages_shrink_as_published() -> None:

@@ -172,7 +172,7 @@ def test_transform_and_bounds() -> None:
     rng = np.random.default_rng(5)
     truth = np.exp(rng.normal(3, 1, 40))
     matrix = truth * np.exp(rng.normal(0, 0.3, (6, 40)))
-    log = trueup.estimate(matrix, method="mean", transform="log")
+    log = trueup.estimate(matrix, method="mean", shrink="none", transform="log")
     np.testing.assert_allclose(log.estimate, np.exp(np.log(matrix).mean(axis=0)), rtol=1e-12)
     assert (log.lower > 0).all()
     assert (log.lower < log.estimate).all()
@@ -283,9 +283,9 @@ def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> Non
 def test_print_is_what_a_person_would_quote() -> None:
     text = str(trueup.estimate(COLUMNS, method="mean"))
     assert text.splitlines()[0] == "8 answers of 3 workers to 3 questions"
-    assert "method mean, shrink none" in text
+    assert "method mean, shrink adaptive" in text
     assert "95% interval" in text
-    assert "do not contain an error that all workers share" in text
+    assert "does not contain an error that all workers share" in text
     assert repr(trueup.estimate(COLUMNS, method="mean")) == text
 
 
@@ -305,11 +305,14 @@ def test_a_user_algorithm_without_weights_has_estimates_and_no_intervals() -> No
         def weights(self, block: Any, state: Any, x: Any) -> None:
             return None
 
-    est = trueup.estimate([[1.0, 2.0], [3.0, 5.0]], method=First())
+    est = trueup.estimate([[1.0, 2.0], [3.0, 5.0]], method=First(), shrink="none")
     assert est.estimate.tolist() == [1.0, 2.0]
     assert np.isnan(est.lower).all()
     assert any("how much each answer counts" in text for text in est.diagnosis.assumptions)
     assert est.diagnosis.method == "First"
+    # The second step asks it again without some of its workers: each question moves by 2 or 3.
+    again = trueup.estimate([[1.0, 2.0], [3.0, 5.0]], method=First())
+    np.testing.assert_allclose(again.base_std_error, [1.0, 1.5])
 
 
 def test_options_of_answers_belong_where_the_answers_are_made() -> None:

@@ -28,7 +28,7 @@ FIGURES = {
 
 
 def errors(folder: Path, method: str) -> pd.Series:
-    est = trueup.estimate(folder / "answers.csv", method=method)
+    est = trueup.estimate(folder / "answers.csv", method=method, shrink="none")
     truth = pd.read_csv(folder / "truth.csv").astype({"question": str})
     found = est.questions.astype({"question": str})
     joined = truth.merge(found, on="question", validate="one_to_one")
@@ -51,7 +51,7 @@ def test_every_algorithm_gives_finite_results(name: str, data_folder: Path) -> N
     for method in set(names()) - {"blue"}:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrueupWarning)
-            est = trueup.estimate(answers, method=method)
+            est = trueup.estimate(answers, method=method, shrink="none")
         assert np.isfinite(est.estimate).all(), method
         assert np.isfinite(est.upper).all(), method
         assert np.isfinite(est.aggregate.noise).all(), method
@@ -73,7 +73,7 @@ def test_sub_panels_of_real_answers_keep_their_truth(data_folder: Path) -> None:
     answers = trueup.Answers.of(data_folder / "pies" / "answers.csv")
     panels = answers.sample(200, workers=5, questions=20, seed=1)
     matrix = answers.to_matrix()
-    found = trueup.estimate(panels, method="mean")
+    found = trueup.estimate(panels, method="mean", shrink="none")
     assert panels.question_source is not None
     assert panels.worker_source is not None
     for number in (0, 57, 199):

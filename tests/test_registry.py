@@ -35,7 +35,7 @@ def test_an_algorithm_a_class_and_a_name_are_all_understood() -> None:
 
 
 def test_a_wrong_name_gets_a_hint_and_the_list() -> None:
-    with pytest.raises(TrueupError, match=r'"crh"\?.*Known: mean, median'):
+    with pytest.raises(TrueupError, match=r'"crh"\?.*Known: native, mean, median'):
         find("chr")
     with pytest.raises(TrueupError, match="found int"):
         find(3)  # type: ignore[arg-type]

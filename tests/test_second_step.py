@@ -170,6 +170,7 @@ def test_a_wrong_variance_is_named(variance: Any) -> None:
 def test_all_variance_rules_have_names() -> None:
     assert set(variance_names()) == {
         "paper", "psi_H", "psi_H/n", "plugin", "sandwich", "blue", "jackknife", "bootstrap",
+        "moderated",
     }  # fmt: skip
 
 

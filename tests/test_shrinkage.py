@@ -196,7 +196,9 @@ def test_posterior_variance_of_the_positive_part_is_the_squared_error() -> None:
 
 
 def test_rules_by_name() -> None:
-    assert names() == ["none", "paper", "stein", "mebe", "morris", "sure"]
+    assert names() == [
+        "none", "paper", "stein", "mebe", "morris", "sure", "normal", "mixture", "adaptive",
+    ]  # fmt: skip
     for name in names():
         assert find(name).name == name
     assert find(EBE(positive=True)) == EBE(positive=True)

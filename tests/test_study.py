@@ -11,6 +11,7 @@ import pytest
 
 import trueup
 from trueup import Answers, TrueupError
+from trueup.progress import Progress
 from trueup.shrinkage import EBE
 from trueup.study import (
     PAPER_STEPS,
@@ -24,7 +25,6 @@ from trueup.study import (
     study,
     write_table,
 )  # fmt: skip
-from trueup.study.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,7 +182,9 @@ def test_tables_are_written_whole(tmp_path: Path, ending: str) -> None:
     path = write_table(rows, tmp_path / f"cells{ending}")
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
     if ending == ".parquet":
-        assert pq.read_table(path).to_pylist() == rows
+        read = pq.read_table(path).to_pylist()
+        assert [list(row) for row in read] == [list(row) for row in rows]
+        assert repr(read) == repr(rows)  # not-a-number is not equal to itself
     else:
         lines = path.read_text().splitlines()
         assert len(lines) == len(rows) + 1

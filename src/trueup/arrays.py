@@ -145,3 +145,23 @@ def segment_sum(values: Floats, indptr: Ints) -> Floats:
     if filled.any():
         result[filled] = np.add.reduceat(values, indptr[:-1][filled])
     return result
+
+
+def segment_median(values: Floats, weights: Floats, indptr: Ints) -> Floats:
+    """Return the weighted lower median of each segment, 0 for one that is empty or has no weight.
+
+    >>> segment_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 3.0]), np.array([0, 3])).tolist()
+    [2.0]
+    """
+    result = np.zeros(len(indptr) - 1)
+    filled = np.flatnonzero(indptr[1:] > indptr[:-1])
+    for rows, positions in rectangles(np.append(indptr[filled], indptr[-1])):
+        order = np.argsort(values[positions], axis=1, kind="stable")
+        sorted_positions = np.take_along_axis(positions, order, axis=1)
+        running = np.cumsum(weights[sorted_positions], axis=1)
+        half = 0.5 * running[:, -1:]
+        # A sum that falls short of the half by rounding alone has reached it.
+        middle = np.argmax(running >= half * (1 - 1e-12), axis=1)[:, None]
+        found = values[np.take_along_axis(sorted_positions, middle, axis=1)[:, 0]]
+        result[filled[rows]] = np.where(half[:, 0] > 0, found, 0.0)
+    return result

@@ -16,13 +16,13 @@ that the same algorithm runs on one block in memory, on many, or on those of ano
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from trueup.arrays import Floats, Indices, Ints, rectangles, segment_max
+from trueup.arrays import Bools, Floats, Indices, Ints, rectangles, segment_max
 
 # What squared residuals are multiplied with, for each question.
 Scaling = Literal["informative", "inverse_std", "inverse_variance"]
@@ -48,7 +48,8 @@ class Block:
     """The answers to the questions `start .. stop`, values relative to the centre of their question.
 
     Workers are numbered from 0 inside the block; `first_worker` is the number of the first of them in the
-    whole (other than 0 only with panels, where a block needs the workers of its own panels alone).
+    whole (other than 0 only with panels, where a block needs the workers of its own panels alone). Questions marked
+    in `aside` teach nothing about workers.
     """
 
     indptr: Indices
@@ -60,6 +61,7 @@ class Block:
     first_worker: int
     panel_questions: Ints
     first_panel: int
+    aside: Bools | None = None
 
     @property
     def n_questions(self) -> int:
@@ -107,7 +109,8 @@ class Block:
     @cached_property
     def informative(self) -> Floats:
         """1 for questions with two answers or more, else 0: a lone answer says nothing of its author."""
-        return (self.counts >= 2).astype(np.float64)
+        several = self.counts >= 2
+        return (several if self.aside is None else several & ~self.aside).astype(np.float64)
 
     @cached_property
     def mean(self) -> Floats:
@@ -121,6 +124,14 @@ class Block:
         std = np.sqrt(self.by_question(deviation * deviation) / self.counts)
         std[std <= ROUNDING * segment_max(np.abs(self.values), self.indptr.astype(np.int64))] = 0.0
         return std
+
+    @cached_property
+    def within(self) -> Floats:
+        """Sum of squares of each question around its mean, every answer with its precision."""
+        if self.precision is None:
+            return self.std**2 * self.counts
+        weight, total = self.weigh(np.ones(self.n_workers))
+        return self.by_question(self.squares(total / weight)) * (self.std > 0)
 
     @cached_property
     def inverse_std(self) -> Floats:
@@ -143,6 +154,17 @@ class Block:
             # a + (b - a)/2, not (a + b)/2: equal middle answers come back exactly
             median[rows] = part[:, low] + 0.5 * (part[:, high] - part[:, low])
         return median
+
+    def adjusted(self, bias: Floats | None, aside: Bools | None) -> Block:
+        """Return the block with the bias of each worker taken off its answers, and some questions set aside.
+
+        Values are relative to the mean of what is left, so that large biases cost no digits.
+        """
+        values = self.values
+        if bias is not None:
+            values = values - bias.take(self.workers)
+            np.subtract(values, self.spread(self.by_question(values) / self.counts), out=values)
+        return replace(self, values=values, aside=aside)
 
     # -- the four moves ---------------------------------------------------------------------------------
 
@@ -207,7 +229,10 @@ class Block:
         return total
 
     def by_question(self, per_answer: Floats, factor: Floats | None = None) -> Floats:
-        """Return for each question the sum over its answers of `per_answer * factor of the worker`."""
+        """Return for each question the sum over its answers of `per_answer * factor of the worker`.
+
+        `factor` may have several columns, then the result has, too.
+        """
         matrix = self._straight
         matrix.data = per_answer
         total: Floats = matrix @ (_ones_of(self.n_workers) if factor is None else factor)

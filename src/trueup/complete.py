@@ -67,7 +67,6 @@ class CompleteBlock(Block):
         panels, _, workers = self.shape
         if factor is None:
             factor = np.ones(self.n_workers)
-        total: Floats = np.einsum(
-            "bmn,bn->bm", per_answer.reshape(self.shape), factor.reshape(panels, workers)
-        )
-        return np.ravel(total)
+        cube, sides = per_answer.reshape(self.shape), (panels, workers, *factor.shape[1:])
+        total: Floats = np.einsum("bmn,bn...->bm...", cube, factor.reshape(sides))
+        return np.reshape(total, (self.n_questions, *factor.shape[1:]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,27 +11,37 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
-from trueup.errors import TrueupError, TrueupWarning, quoted
+from trueup.bias import Biases, estimate_biases
+from trueup.choose import CANDIDATES, choose
+from trueup.errors import TrueupError, TrueupWarning, counted, quoted
+from trueup.gold import FEWEST, calibrate
+from trueup.io.attributes import read_covariates, read_gold, read_groups
+from trueup.progress import Progress
 from trueup.result import Diagnosis, Estimate
+from trueup.second_step import SecondStepResult, second_step, student_quantile
 from trueup.shrinkage import find as find_rule
-from trueup.variance import variances
+from trueup.variance.moderated import own_variance
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Duplicates
-    from trueup.arrays import Bools, Floats
+    from trueup.arrays import Floats
+    from trueup.io.attributes import Covariates, Labels
     from trueup.shrinkage import Posterior, ShrinkRule
 
 INTERVALS = (
-    "intervals take the weights of the workers as known and their errors as independent; they do not contain an "
-    "error that all workers share"
+    "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
+    "contain an error that all workers share"
 )
 NO_OVERLAP = (
     "where no question has two answers the workers cannot be compared: intervals are unknown there"
 )
 POINT_ONLY = "this second step gives estimates without intervals; its positive part has them"
 NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
+TOO_FEW = f"at least {FEWEST} are needed to see the error that all workers share"
+#: Share of the step that the adaptive and the normal rule take.
+CAUTION = 0.8
 # A worker with more than this share of all weight decides nearly alone.
 DICTATOR = 0.9
 # Moves of a truth, in pooled standard deviations, that are worth a warning.
@@ -40,18 +50,25 @@ NOT_SETTLED = 1e-2
 
 def estimate(
     answers: Any,
-    method: str | Algorithm = "dtd",
-    shrink: str | ShrinkRule = "none",
+    method: str | Algorithm = "auto",
+    shrink: str | ShrinkRule = "adaptive",
     variance: Any = None,
     *,
+    groups: Any = None,
+    covariates: Any = None,
     transform: str | None = None,
     bounds: tuple[float, float] | None = None,
     worker_variance: Any = None,
     answer_variance: Any = None,
     duplicates: Duplicates = "error",
+    gold: Any = None,
+    bias: bool = False,
+    caution: float = CAUTION,
     level: float = 0.95,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
+    seed: int = 0,
+    progress: bool = False,
     threads: int | None = None,
     question: str = "question",
     worker: str = "worker",
@@ -65,16 +82,25 @@ def estimate(
         A pandas, polars, pyarrow or duckdb table (or dict of columns) with one answer per row, a CSV or Parquet
         file, or an array workers x questions with NaN where there is no answer.
     method : str or Algorithm
-        The first step: "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm", "crh", "pm", "ptd",
-        "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
-        `CRH(scale="var")`.
+        The first step: "auto" (chosen by held-out workers), "native", "mean", "median", "weighted_median", "blue",
+        "dtd", "catd", "gtm", "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an
+        algorithm such as `CRH(scale="var")`. With known `worker_variance`, "auto" is "blue".
     shrink : str or ShrinkRule
-        The second step: "none", "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", or a
-        rule such as `EBE(positive=True)`.
+        The second step: "adaptive" (a normal prior, and bolder ones where they earn their place), "normal", "mixture",
+        "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", "none", or a rule such as
+        `EBE(positive=True)`.
     variance : str, number or array, optional
-        How sure the first step is of each question: "paper" (or "psi_H", as printed), "psi_H/n", "plugin",
-        "sandwich", "blue", "jackknife", "bootstrap", a number, or one number per question. By default the rule's own:
-        "paper" for paper, stein and mebe, "plugin" for the others; known variances where the method is "blue".
+        How sure the first step is of each question: "moderated", "paper" (or "psi_H", as printed), "psi_H/n",
+        "plugin", "sandwich", "blue", "jackknife", "bootstrap", a number, or one number per question. By default the
+        rule's own: "paper" for paper, stein and mebe, "moderated" for the others; known variances where the method is
+        "blue".
+    groups : str, mapping, frame or sequence, optional
+        Group of each question (always labels, also if they are numbers): a column of the answers, a mapping from
+        question to group, a frame by question, or one label per question. "adaptive" shrinks toward the groups if
+        that predicts held-out workers better.
+    covariates : str, list of str, frame or array, optional
+        Numbers known of each question: columns of the answers, a frame by question, or an array with a row per
+        question. "adaptive" shrinks toward a regression on them if that predicts held-out workers better.
     transform : {"log", "log1p", "logit"}, optional
         Scale on which the answers are combined; estimates and intervals are carried back.
     bounds : (low, high), optional
@@ -87,11 +113,22 @@ def estimate(
         array of the same shape.
     duplicates : {"error", "mean", "first"}
         What to do when a worker answered a question more than once.
+    gold : mapping, frame or array, optional
+        Known truths of some questions. With eight or more of them the error that all workers share is estimated,
+        corrected where it is clear, and put into the intervals.
+    bias : bool
+        Estimate the bias of each worker and take it off before anything else.
+    caution : float
+        Share of the step that "adaptive" and "normal" take, above 0 and up to 1.
     level : float
         Level of the intervals.
     max_iter, tol : int, float
         Limits of the iteration: number of updates, and the move of a truth (in pooled standard deviations) below
         which it ends.
+    seed : int
+        Of the random splits of the workers with which methods and priors are chosen.
+    progress : bool
+        Show a bar on the error output, if that is a terminal.
     threads : int, optional
         Default: all processors. It changes the time, not the result.
     question, worker, answer : str
@@ -103,105 +140,192 @@ def estimate(
     >>> est.estimate.round(2).tolist()
     [10.51, 4.49, 7.24]
     """
-    rule = find_rule(shrink)
+    rule = _rule(shrink, caution)
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
-    data = Answers.of(
-        answers,
-        question=question,
-        worker=worker,
-        answer=answer,
-        duplicates=duplicates,
-        transform=transform,
-        bounds=bounds,
-        worker_variance=worker_variance,
-        answer_variance=answer_variance,
-    )
-    algorithm = find(method)
-    aggregate = run(algorithm, data, max_iter=max_iter, tol=tol, threads=threads)
-    said = _warnings(data, aggregate)
-    for text in said:
-        warnings.warn(text, TrueupWarning, stacklevel=2)
-    return _result(data, aggregate, rule, variance, level, said)
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
+    limits: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "threads": threads}
+    with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
+        data = Answers.of(
+            answers,
+            question=question,
+            worker=worker,
+            answer=answer,
+            duplicates=duplicates,
+            transform=transform,
+            bounds=bounds,
+            worker_variance=worker_variance,
+            answer_variance=answer_variance,
+        )
+        known = Known.read(groups, covariates, gold, data, answers, question)
+        bar.step("answers read")
+        biases = estimate_biases(data) if bias else None
+        clean = data if biases is None else biases.remove(data)
+        algorithm, why = _first_step(method, clean, limits, seed, bar)
+        aggregate = run(algorithm, clean, **limits)
+        bar.step(f"first step: {algorithm.name}")
+        said = _warnings(clean, aggregate)
+        for text in said:
+            warnings.warn(text, TrueupWarning, stacklevel=2)
+        moved = second_step(
+            clean,
+            aggregate,
+            rule,
+            variance,
+            groups=None if known.groups is None else known.groups.codes,
+            covariates=None if known.covariates is None else known.covariates.values,
+            seed=seed,
+        )
+        bar.step(f"second step: {rule.name}")
+    if biases is not None:
+        moved = _with_bias_error(clean, aggregate, moved, biases)
+    return _result(Parts(data, aggregate, rule, moved, known, biases, level, why, said))
 
 
-def _result(
-    data: Answers,
-    aggregate: Aggregate,
-    rule: ShrinkRule,
-    variance: Any,
-    level: float,
-    said: tuple[str, ...],
-) -> Estimate:
-    from scipy.special import ndtri
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the caller knows of the questions."""
 
-    algorithm = aggregate.algorithm
-    x = aggregate.x
-    # Known variances need no second answer to a question.
-    alone = (aggregate.facts.overlap == 0)[data.question_panel]
-    alone = alone & (not algorithm.needs_variance) & (variance is None or isinstance(variance, str))
-    v = _variances(data, aggregate, rule, variance, alone)
-    moved = _second_step(data, aggregate, rule, v, alone)
-    assumptions = [INTERVALS]
-    if alone.any():
-        assumptions.append(NO_OVERLAP)
-    elif np.isnan(v).any():
-        assumptions.append(NO_WEIGHTS)
-    elif np.isnan(moved.variance).any():
-        assumptions.append(POINT_ONLY)
+    groups: Labels | None
+    covariates: Covariates | None
+    gold: Floats | None
 
-    scale, quantile = data.scale, ndtri(0.5 + 0.5 * level)
-    std_error = np.sqrt(np.where(alone, np.nan, moved.variance))
-    estimate = scale.backward(moved.mean)
-    lower = scale.backward(moved.mean - quantile * std_error)
-    upper = scale.backward(moved.mean + quantile * std_error)
+    @classmethod
+    def read(
+        cls, groups: Any, covariates: Any, gold: Any, data: Answers, given: Any, question: str
+    ) -> Known:
+        """Read it in any of its forms; truths come on the scale on which the answers are combined."""
+        truth = read_gold(gold, data, given, question=question)
+        return cls(
+            read_groups(groups, data, given, question=question),
+            read_covariates(covariates, data, given, question=question),
+            None if truth is None else data.scale.forward(truth),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """All that a result is made of."""
+
+    data: Answers
+    aggregate: Aggregate
+    rule: ShrinkRule
+    moved: SecondStepResult
+    known: Known
+    biases: Biases | None
+    level: float
+    why: str
+    said: tuple[str, ...]
+
+
+def _rule(shrink: str | ShrinkRule, caution: float) -> ShrinkRule:
+    """Return the shrink rule; one given by name gets the caution asked for."""
+    rule = find_rule(shrink)
+    if not isinstance(caution, int | float | np.number) or not 0 < caution <= 1:
+        raise TrueupError(f"caution: found {quoted(caution)}, must be above 0 and at most 1.")
+    if isinstance(shrink, str) and hasattr(rule, "caution"):
+        return replace(rule, caution=float(caution))  # type: ignore[type-var]
+    return rule
+
+
+def _first_step(
+    method: str | Algorithm, data: Answers, limits: dict[str, Any], seed: int, bar: Progress
+) -> tuple[Algorithm, str]:
+    """Return the first step, and why it was chosen if it was."""
+    if method != "auto":
+        return find(method), ""
+    if data.worker_variance is not None:
+        return find("blue"), "worker variances are known"
+    if data.n_panels > 1:
+        raise TrueupError(
+            "method: auto chooses for one problem, and these are panels. Name a method, or take one panel at a time."
+        )
+    choice = choose(data, seed=seed, each=bar.step, **limits)
+    return find(choice.candidates[int(choice.chosen[0])]), choice.reason
+
+
+def _with_bias_error(
+    data: Answers, aggregate: Aggregate, moved: SecondStepResult, biases: Biases
+) -> SecondStepResult:
+    """Add what the uncertainty of the biases adds to intervals; to a share of 1 it is the error of one bias."""
+    extra = own_variance(data, aggregate, biases.std_error**2)
+    variance = moved.posterior.variance + extra
+    return replace(moved, posterior=replace(moved.posterior, variance=variance))
+
+
+def _result(parts: Parts) -> Estimate:
+    data, aggregate, moved = parts.data, parts.aggregate, parts.moved
+    posterior, scale = moved.posterior, data.scale
+    mean, std_error = posterior.mean, moved.std_error(data)
+    quantile = moved.quantile(data, parts.level)
+    assumptions = _assumptions(parts)
+    calibration = None
+    if parts.known.gold is not None:
+        is_gold = ~np.isnan(parts.known.gold)
+        # What cannot be known without gold is part of the spread that gold shows.
+        variance = np.where(np.isnan(std_error), 0.0, std_error) ** 2
+        calibration = calibrate(mean[is_gold], variance[is_gold], parts.known.gold[is_gold])
+        if calibration is not None:
+            mean, variance, freedom = calibration.apply(mean, variance)
+            std_error = np.sqrt(variance)
+            quantile = student_quantile(0.5 + 0.5 * parts.level, freedom)
+            assumptions[0] = str(calibration)
+        else:
+            assumptions.append(f"{counted(int(is_gold.sum()), 'known truth')}: {TOO_FEW}")
+        mean = np.where(is_gold, parts.known.gold, mean)
+        std_error = np.where(is_gold, 0.0, std_error)
+    estimate = scale.backward(mean)
+    lower = scale.backward(mean - quantile * std_error)
+    upper = scale.backward(mean + quantile * std_error)
     if np.isinf(estimate).any() or np.isinf(upper).any():
         raise TrueupError(
             "transform: an estimate or interval end is too large for a number when carried back. "
             "Give bounds=, or combine the answers on another scale."
         )
+    algorithm, x = aggregate.algorithm, aggregate.x
+    base_error = np.sqrt(
+        np.where(moved.unknown, np.nan, moved.certainty.v_interval)
+        + moved.certainty.shift[data.question_panel]
+    )
     return Estimate(
         answers=data,
         aggregate=aggregate,
         diagnosis=Diagnosis(
             method=algorithm.name or type(algorithm).__name__,
-            shrink=rule.name or type(rule).__name__,
+            shrink=parts.rule.name or type(parts.rule).__name__,
             iterations=int(aggregate.iterations.max(initial=0)),
             settled=bool(aggregate.settled.all()),
+            why=parts.why,
+            second_step=str(moved),
             assumptions=tuple(assumptions),
-            warnings=(*said, *_reversed(data, moved)),
+            warnings=(*parts.said, *_reversed(data, posterior)),
         ),
-        level=level,
+        level=parts.level,
         estimate=estimate,
         lower=lower,
         upper=upper,
-        std_error=std_error * scale.slope(moved.mean),
+        std_error=std_error * scale.slope(mean),
         base=scale.backward(x),
-        base_std_error=np.sqrt(np.where(alone, np.nan, v)) * scale.slope(x),
-        shrinkage=moved.shrinkage,
+        base_std_error=base_error * scale.slope(x),
+        shrinkage=posterior.shrinkage,
+        second_step=moved,
+        biases=parts.biases,
+        groups=parts.known.groups,
+        calibration=calibration,
     )
 
 
-def _variances(
-    data: Answers, aggregate: Aggregate, rule: ShrinkRule, variance: Any, alone: Bools
-) -> Floats:
-    """Return the variance of each aggregate by the rule asked for, or that belongs to the second step."""
-    if variance is None and (rule.name == "none" or aggregate.algorithm.needs_variance):
-        return aggregate.variance
-    if alone.all():
-        return np.zeros(data.n_questions)
-    return variances(rule.variance if variance is None else variance, data, aggregate)
-
-
-def _second_step(
-    data: Answers, aggregate: Aggregate, rule: ShrinkRule, v: Floats, alone: Bools
-) -> Posterior:
-    """Move the aggregates; what has no variance stays where it is."""
-    x, stays = aggregate.x, alone | np.isnan(v)
-    usable = np.where(stays, 0.0, v)
-    panels = data.panel_questions
-    posterior = rule.fit(x, usable, panels=panels).posterior(x, usable, panels=panels)
-    return replace(posterior, variance=np.where(stays, v, posterior.variance))
+def _assumptions(parts: Parts) -> list[str]:
+    """Say what the numbers rest on; the first sentence is about the intervals."""
+    said, moved = [INTERVALS], parts.moved
+    if moved.alone.any():
+        said.append(NO_OVERLAP)
+    elif np.isnan(moved.certainty.v).any():
+        said.append(NO_WEIGHTS)
+    elif np.isnan(moved.posterior.variance).any():
+        said.append(POINT_ONLY)
+    return said
 
 
 def _reversed(data: Answers, moved: Posterior) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ over panels, and its result runs through the algorithms like any other Answers.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.arrays import compact, expand, group_order, narrow, offsets
+from trueup.draws import id_order, places
 from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
@@ -142,6 +143,33 @@ def sample_answers(
     return _lay_out(answers, n_panels, panel, question, position, answers.workers[position])
 
 
+def sample_blocks(
+    answers: Answers, n_panels: int, blocks: Ints, *, workers: int, questions: int, seed: int = 0
+) -> Answers:
+    """Draw panels inside blocks of questions that the same workers answered, each block equally often.
+
+    `blocks` is the number of the block of each question.
+    """
+    _single(answers, n_panels)
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    rng = np.random.default_rng(seed)
+    kinds = np.unique(blocks)
+    of_block = {int(b): np.flatnonzero(blocks == b) for b in kinds}
+    people = {int(b): np.unique(answers.workers[blocks[question] == b]) for b in kinds}
+    parts = []
+    for number in range(n_panels):
+        b = int(kinds[number % len(kinds)])
+        _enough("workers (in a block)", workers, len(people[b]))
+        _enough("questions (in a block)", questions, len(of_block[b]))
+        chosen = np.sort(rng.choice(of_block[b], questions, replace=False))
+        who = rng.choice(people[b], workers, replace=False)
+        _, asked, position = _answers_of(answers, chosen, questions)
+        keep = np.isin(answers.workers[position], who)
+        parts.append((np.full(int(keep.sum()), number), asked[keep], position[keep]))
+    panel, question, position = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return _lay_out(answers, n_panels, panel, question, position, answers.workers[position])
+
+
 def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
     """Draw `n_panels` panels of as many workers as there are, with replacement.
 
@@ -150,7 +178,7 @@ def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
     _single(answers, n_panels)
     n = answers.n_workers
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, n, size=(n_panels, n)).ravel()
+    drawn = id_order(answers)[rng.integers(0, n, size=(n_panels, n)).ravel()]
     by_worker = group_order(answers.workers, n)
     start = offsets(np.bincount(answers.workers, minlength=n))
     counts = np.diff(start)[drawn]
@@ -167,18 +195,48 @@ def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
 def jackknife(answers: Answers, groups: int, *, seed: int = 0) -> Answers:
     """Split the workers into `groups` random groups and make a panel without each of them.
 
-    With as many groups as workers this is the delete-one jackknife. The same panels are the
-    training sides of cross-validation over workers. Panels in which no question is left have no
+    With as many groups as workers this is the delete-one jackknife. Panels in which no question is left have no
     questions.
     """
     _single(answers)
     _enough("groups", groups, answers.n_workers, least=2)
-    group = np.empty(answers.n_workers, dtype=np.int64)
-    order = np.random.default_rng(seed).permutation(answers.n_workers)
-    group[order] = np.arange(answers.n_workers) % groups
-    question = np.repeat(np.arange(answers.n_questions), answers.counts)
-    panel, position = np.nonzero(group[answers.workers] != np.arange(groups)[:, None])
-    return _lay_out(answers, groups, panel, question[position], position, answers.workers[position])
+    return folds(answers, groups, seed=seed).training
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The training sides of cross-validation over workers.
+
+    Attributes
+    ----------
+    training : Answers
+        All panels without the workers of fold 0, then all without those of fold 1, and so on.
+    question : array
+        Number of each of its questions in the answers that were split.
+    fold : array
+        Fold in which each of its questions was trained.
+    of_worker : array
+        The fold of each worker of the answers that were split.
+    """
+
+    training: Answers
+    question: Ints
+    fold: Ints
+    of_worker: Ints
+
+
+def folds(answers: Answers, groups: int, *, seed: int = 0) -> Folds:
+    """Split the workers of every panel into at most `groups` random folds of nearly equal size."""
+    size = np.minimum(np.diff(answers.panel_workers), groups)[answers.worker_panel]
+    fold = places(answers, seed) % np.maximum(size, 1)
+    left_out = fold[answers.workers] != np.arange(groups)[:, None]
+    left_out &= np.arange(groups)[:, None] < size[answers.workers]
+    copy, position = np.nonzero(left_out)
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)[position]
+    training = _lay_out(answers, groups, copy, question, position, answers.workers[position])
+    key = _runs(copy * answers.n_questions + question)[1]
+    m = answers.n_questions
+    return Folds(training, key % m, key // m, fold)
 
 
 def _single(answers: Answers, n_panels: int = 1) -> None:
@@ -219,38 +277,50 @@ def _answers_of(answers: Answers, chosen: Ints, per_panel: int) -> tuple[Ints, I
     return row // per_panel, chosen[row], position
 
 
+def _runs(keys: Ints) -> tuple[Ints, Ints]:
+    """Return for sorted keys the number of the run of equal keys each is in, and the key of each run."""
+    begins = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+    return np.cumsum(begins) - 1, keys[begins]
+
+
 def _lay_out(
     answers: Answers,
-    n_panels: int,
-    panel: Ints,
+    copies: int,
+    copy: Ints,
     question: Ints,
     position: Ints,
     worker: Indices,
     source: Ints | None = None,
 ) -> Answers:
-    """Make a block-diagonal Answers of answers listed by panel and question.
+    """Make a block-diagonal Answers of answers listed by copy and question.
 
-    `worker` tells the workers of a panel apart; `source[panel * n + worker]` is who they really are
-    (default: themselves).
+    `worker` tells the workers of a copy apart; `source[copy * n + worker]` is who they really are (default:
+    themselves). The copies of all panels come one after another.
     """
-    m, n = answers.n_questions, answers.n_workers
-    new_question, questions = compact(panel * m + question, n_panels * m)
-    new_worker, workers = compact(panel * n + worker, n_panels * n)
-    real = workers % n if source is None else source[workers]
+    m, n, panels = answers.n_questions, answers.n_workers, answers.n_panels
+    new_question, questions = _runs(copy * m + question)
+    new_worker, workers = compact(copy * n + worker, copies * n)
+    copy_of_question, question = np.divmod(questions, m)
+    copy_of_worker, real = np.divmod(workers, n)
+    if source is not None:
+        real = source[workers]
     known = answers.worker_variance
     old_question = answers.question_source
     old_worker = answers.worker_source
+    question_panel = copy_of_question * panels + answers.question_panel[question]
+    worker_panel = copy_of_worker * panels + answers.worker_panel[real]
     return replace(
         answers,
         indptr=offsets(np.bincount(new_question, minlength=len(questions))),
         workers=narrow(new_worker, len(workers)),
         values=answers.values[position],
-        centre=answers.centre[questions % m],
+        centre=answers.centre[question],
         precision=None if answers.precision is None else answers.precision[position],
         worker_variance=None if known is None else known[real],
-        question_source=questions % m if old_question is None else old_question[questions % m],
+        question_source=question if old_question is None else old_question[question],
         worker_source=real if old_worker is None else old_worker[real],
-        panel_questions=offsets(np.bincount(questions // m, minlength=n_panels)),
-        panel_workers=offsets(np.bincount(workers // n, minlength=n_panels)),
+        panel_questions=offsets(np.bincount(question_panel, minlength=copies * panels)),
+        panel_workers=offsets(np.bincount(worker_panel, minlength=copies * panels)),
         origin=replace(answers.origin, panel_ids=None),
     )

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
+    from trueup.bias import Biases
+    from trueup.gold import Calibration
+    from trueup.io.attributes import Labels
     from trueup.io.table import Ids
+    from trueup.second_step import SecondStepResult
 
 # How many questions `print` shows, and how much of an id.
 SHOWN = 5
@@ -26,6 +30,8 @@ LONGEST_ID = 30
 CONSTANT = 5
 SAME_ANSWER = "always the same answer"
 SHARES_NOTHING = "shares no question with anybody"
+# Parts a question belongs to with less than this probability are not listed.
+SMALLEST_SHARE = 0.001
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,10 @@ class Diagnosis:
     ----------
     method, shrink : str
         The two steps.
+    why : str
+        Why the method was chosen, if it was.
+    second_step : str
+        What the second step did, in words.
     assumptions : tuple of str
         What the numbers rest on.
     warnings : tuple of str
@@ -46,14 +56,18 @@ class Diagnosis:
     shrink: str
     iterations: int
     settled: bool
+    why: str = ""
+    second_step: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"method {self.method}, shrink {self.shrink}"]
+        why = f" ({self.why})" if self.why else ""
+        lines = [f"method {self.method}{why}, shrink {self.shrink}"]
         if self.iterations:
             rest = "came to rest" if self.settled else "had not come to rest"
             lines.append(f"{counted(self.iterations, 'iteration')}, after which the truths {rest}")
+        lines += [self.second_step] if self.second_step else []
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
@@ -70,6 +84,12 @@ class Estimate:
     estimate, lower, upper, std_error, base, base_std_error, shrinkage : arrays
         One number per question, in the order of the questions of `answers`, on the scale of the answers. NaN
         where it cannot be known.
+    second_step : SecondStepResult
+        Certainty of the first step, prior and posterior, on the scale on which the answers were combined.
+    biases : Biases or None
+        Biases of the workers, where they were asked for.
+    calibration : Calibration or None
+        The error that all workers share, where gold questions showed it.
     """
 
     answers: Answers
@@ -83,6 +103,10 @@ class Estimate:
     base: Floats
     base_std_error: Floats
     shrinkage: Floats
+    second_step: SecondStepResult
+    biases: Biases | None = None
+    groups: Labels | None = None
+    calibration: Calibration | None = None
 
     @cached_property
     def questions(self) -> Any:
@@ -105,28 +129,56 @@ class Estimate:
     @cached_property
     def workers(self) -> Any:
         """Frame with a row per worker, in the order of first appearance."""
-        bias = self.aggregate.bias
-        unknown = np.full(self.answers.n_workers, np.nan)
         facts = self.aggregate.facts
         columns: dict[str, Any] = {
             **self._panel_column(self.answers.worker_panel),
             "worker": self.answers.worker_ids,
             "weight": self.aggregate.weight,
             "variance": self._noise,
-            "bias": unknown if bias is None else bias,
+            "bias": self._bias,
             "n_answers": facts.n_answers.astype(np.int64),
             "flag": self.flag,
         }
+        if self.biases is not None:
+            columns["bias_std_error"] = self.biases.std_error
         return make_frame(
             self.answers.origin.kind, columns, null_columns=("variance", "bias", "flag")
         )
 
+    @cached_property
+    def partition(self) -> Any:
+        """Frame with the parts a question belongs to and with which probability; None where no partition was found."""
+        find = getattr(self.second_step.prior, "partition", None)
+        if find is None or self.answers.n_panels > 1:
+            return None
+        sure, x = self.second_step.certainty, self.aggregate.x
+        codes = None if self.groups is None else self.groups.codes
+        belongs = find(x, sure.v, groups=codes)
+        if belongs is None:
+            return None
+        question, part = np.nonzero(belongs > SMALLEST_SHARE)
+        columns: dict[str, Any] = {
+            "question": self.answers.question_ids.take(question),
+            "part": part,
+            "probability": belongs[question, part],
+        }
+        return make_frame(self.answers.origin.kind, columns)
+
+    @property
+    def _bias(self) -> Floats:
+        """Bias of each worker that was taken off, by us or by the method; NaN where none was looked for."""
+        found = self.aggregate.bias
+        if self.biases is None:
+            return np.full(self.answers.n_workers, np.nan) if found is None else found
+        return self.biases.value if found is None else self.biases.value + found
+
     @property
     def _noise(self) -> Floats:
         """Variance of each worker, NaN where there is nothing to learn it from and it is not known."""
-        facts = self.aggregate.facts
+        facts, noise = self.aggregate.facts, self.second_step.noise
         known = self.aggregate.algorithm.needs_variance
-        return np.where((facts.spread(facts.overlap) > 0) | known, self.aggregate.noise, np.nan)
+        variance = self.aggregate.noise if known or noise is None else noise.variance
+        return np.where((facts.spread(facts.overlap) > 0) | known, variance, np.nan)
 
     @cached_property
     def flag(self) -> list[str | None]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from trueup.arrays import Floats, Ints
     from trueup.block import Block
+    from trueup.engines.protocol import Engine
 
 Kind = Literal["linear", "robust"]
 
@@ -42,6 +43,8 @@ class Facts:
     ----------
     worker_panel : array
         Panel of each worker.
+    panel_questions : array
+        Where the questions of each panel begin.
     n_answers, n_informative : arrays
         Answers of each worker; those to questions that somebody else answered as well.
     precision, precision_squared : arrays
@@ -56,9 +59,14 @@ class Facts:
         Variance of each worker where the caller knows it, else NaN.
     answer_variance : float
         Variance of an answer of precision 1, where answer variances are known, else NaN.
+    bias : array or None
+        Bias of each worker that was taken off its answers, see `trueup.apart`.
+    bias_variance : array or None
+        Variance of the biases of each panel, 0 where there are none.
     """
 
     worker_panel: Ints
+    panel_questions: Ints
     n_panels: int
     n_answers: Floats
     n_informative: Floats
@@ -68,6 +76,8 @@ class Facts:
     overlap: Floats
     worker_variance: Floats | None = None
     answer_variance: float = np.nan
+    bias: Floats | None = None
+    bias_variance: Floats | None = None
 
     @property
     def n_workers(self) -> int:
@@ -213,6 +223,10 @@ class Algorithm:
     def start(self, facts: Facts) -> State:
         """Return the state before the first iteration: all workers alike."""
         return State(facts, {"weight": np.ones(facts.n_workers)})
+
+    def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
+        """Return what to learn the workers from, and what is known of it: as a rule the answers as they are."""
+        return engine, facts
 
     def truths(self, block: Block, state: State) -> Floats:
         """Return the truth of each question, relative to its centre, from the state of its workers."""

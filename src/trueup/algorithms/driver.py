@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, Facts, State
-from trueup.arrays import segment_max, segment_sum
+from trueup.algorithms.survey import survey
+from trueup.arrays import segment_max
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
@@ -119,6 +120,32 @@ def run(
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
     engine = engine or MemoryEngine(answers, threads=threads)
     facts = survey(engine, answers)
+    lesson, learned = algorithm.prepare(engine, facts)
+    outcome = learn(algorithm, lesson, learned, max_iter=max_iter, tol=tol, callback=callback)
+    return _conclude(algorithm, engine, answers, facts, outcome, tol)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Where the loop ended: the state of the workers, and for each panel how it got there."""
+
+    engine: Engine
+    state: State
+    iterations: Ints
+    moved: Floats
+    active: Bools
+
+
+def learn(
+    algorithm: Algorithm,
+    engine: Engine,
+    facts: Facts,
+    *,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    callback: Callable[[int, float], None] | None = None,
+) -> Learned:
+    """Repeat truths, tallies and update, each panel until its own truths rest."""
     state = algorithm.start(facts)
     limit = max_iter if algorithm.iterates else 0
     if algorithm.max_updates is not None:
@@ -127,7 +154,7 @@ def run(
     active = (facts.pool > 0) & (limit > 0)
     iterations = np.zeros(facts.n_panels, dtype=np.int64)
     moved = np.zeros(facts.n_panels)
-    unit = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
+    unit = _unit(facts)
     for step in range(limit):
         if not active.any():
             break
@@ -154,41 +181,7 @@ def run(
         if algorithm.truth_free:
             active = active & ((moved > tol) | (tol == 0.0))
 
-    return _conclude(algorithm, engine, answers, state, iterations, moved, active, unit, tol)
-
-
-def survey(engine: Engine, answers: Answers) -> Facts:
-    """Count, and find the pooled variance of each panel."""
-
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        ones = np.ones(block.n_questions)
-        counts = block.by_worker(None, np.column_stack([ones, block.informative])).T
-        if block.precision is None:
-            precision = squared = counts[1]
-            within = block.std**2 * block.counts
-        else:
-            precision = block.by_worker(block.precision, block.informative)
-            squared = block.by_worker(block.precision**2, block.informative)
-            weight, total = block.weigh(np.ones(block.n_workers))
-            within = block.by_question(block.squares(total / weight)) * (block.std > 0)
-        per_panel = np.stack([within, block.counts - 1.0])
-        totals = [segment_sum(row, block.panel_questions) for row in per_panel]
-        return Visit(sums=np.stack([*counts, precision, squared]), panel_sums=np.stack(totals))
-
-    sweep = engine.sweep(visit)
-    within, overlap = sweep.panel_sums
-    return Facts(
-        worker_panel=answers.worker_panel,
-        n_panels=answers.n_panels,
-        n_answers=sweep.sums[0],
-        n_informative=sweep.sums[1],
-        precision=sweep.sums[2],
-        precision_squared=sweep.sums[3],
-        pool=np.divide(within, overlap, out=np.zeros(len(overlap)), where=overlap > 0),
-        overlap=overlap,
-        worker_variance=answers.worker_variance,
-        answer_variance=answers.answer_variance,
-    )
+    return Learned(engine, state, iterations, moved, active)
 
 
 def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, dict[str, Floats]], Visit]:
@@ -203,6 +196,12 @@ def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, dict[str,
         return Visit(sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={"x": x})
 
     return visit
+
+
+def _unit(facts: Facts) -> Floats:
+    """Return the pooled standard deviation of each panel, in which moves of truths are counted."""
+    unit: Floats = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
+    return unit
 
 
 def _freeze(old: State, new: State, active: Bools) -> State:
@@ -221,15 +220,13 @@ def _conclude(
     algorithm: Algorithm,
     engine: Engine,
     answers: Answers,
-    state: State,
-    iterations: Ints,
-    moved: Floats,
-    active: Bools,
-    unit: Floats,
+    facts: Facts,
+    outcome: Learned,
     tol: float,
 ) -> Aggregate:
     """Find the final truths, then what is left over around them, then how sure they are."""
-    facts = state.facts
+    state = State(facts, outcome.state.values, outcome.state.step)
+    iterations, moved, active = outcome.iterations, outcome.moved, outcome.active
 
     def residuals(block: Block, kept: dict[str, Floats]) -> Visit:
         local = state.of(block)
@@ -243,8 +240,9 @@ def _conclude(
         return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={"x": x})
 
     sweep = engine.sweep(residuals)
-    if not algorithm.truth_free and iterations.any():
-        moved = np.where(active, sweep.panel_peaks / unit, moved)
+    # Truths of an adjusted view of the answers do not compare with those of the answers themselves.
+    if not algorithm.truth_free and iterations.any() and outcome.engine is engine:
+        moved = np.where(active, sweep.panel_peaks / _unit(facts), moved)
     ss, freedom = sweep.sums[0], facts.n_informative - sweep.sums[1]
     if algorithm.finishes:
         state = algorithm.finish(state, sweep.sums[2:])

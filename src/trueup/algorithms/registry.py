@@ -18,6 +18,7 @@ from trueup.algorithms.iptd import IPTD, PTD
 from trueup.algorithms.kdem import KDEm
 from trueup.algorithms.mean import Mean
 from trueup.algorithms.median import Median, WeightedMedian
+from trueup.algorithms.native import Native
 from trueup.algorithms.student_t import StudentT
 from trueup.algorithms.subject_bias import SubjectBias
 from trueup.errors import TrueupError, nearest, quoted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "trueup.algorithms"
 
 _ours: tuple[type[Algorithm], ...] = (
+    Native,
     Mean,
     Median,
     WeightedMedian,

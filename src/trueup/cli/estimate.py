@@ -13,8 +13,8 @@ def estimate(
     file: Path,
     /,
     *,
-    method: str = "dtd",
-    shrink: str = "none",
+    method: str = "auto",
+    shrink: str = "adaptive",
     variance: str | None = None,
     question: str = "question",
     worker: str = "worker",
@@ -37,7 +37,7 @@ def estimate(
     file
         CSV or Parquet, one answer per row.
     method
-        First step: how the answers to a question become one number.
+        First step: how the answers to a question become one number. auto lets held-out workers decide.
     shrink
         Second step: how these move toward each other.
     variance

@@ -24,12 +24,23 @@ if TYPE_CHECKING:
 
     from trueup.arrays import Bools, Floats, Ints
 
-Truth = Literal["constant", "normal", "uniform", "exponential", "heavy", "clustered"]
+Truth = Literal[
+    "constant",
+    "normal",
+    "uniform",
+    "exponential",
+    "heavy",
+    "clustered",
+    "two_points",
+    "mostly_zero",
+]
 Variance = Literal["fixed", "square", "normal", "inverse_gamma"]
 Noise = Literal["normal", "laplace", "student", "exponential"]
 
 CLUSTERS = (0.0, 10.0, 30.0)
 CLUSTER_SD = 0.3
+TWO_POINTS = (0.0, 3.0)
+ZEROS, REST_SD = 0.9, 5.0
 # Entries of a table questions x workers from which answerers are drawn at a time.
 TABLE = 1 << 24
 
@@ -85,11 +96,13 @@ def simulate(
     ----------
     workers, questions, panels : int
         Size of a panel, and number of independent ones.
-    truth : {"normal", "constant", "uniform", "exponential", "heavy", "clustered"} or array
+    truth : {"normal", "constant", "uniform", "exponential", "heavy", "clustered", "two_points", "mostly_zero"} or array
         Distribution of the true values around `truth_mean` with standard deviation `truth_scale`
         ("exponential": mean `truth_scale`, from `truth_mean` on; "heavy": Student t with 2 degrees
         of freedom, times `truth_scale`; "clustered": three clusters at 0, 10 and 30 times
-        `truth_scale` above `truth_mean`). Or the true values, of one panel or of all.
+        `truth_scale` above `truth_mean`; "two_points": 0 or 3 times `truth_scale` above it;
+        "mostly_zero": nine tenths at `truth_mean`, the rest normal with 5 times `truth_scale`). Or
+        the true values, of one panel or of all.
     variance : {"normal", "fixed", "square", "inverse_gamma"} or array
         Worker variances, times `variance_scale`: normal with mean 1 and standard deviation 0.5,
         truncated to positive values; all 1; the squares 1, 4, 9, ...; inverse gamma with mean 1 and
@@ -232,6 +245,11 @@ def _truths(
     if truth == "clustered":
         centre = rng.choice(CLUSTERS, size)
         return rng.normal(mean + scale * centre, scale * CLUSTER_SD)
+    if truth == "two_points":
+        return mean + scale * rng.choice(TWO_POINTS, size)
+    if truth == "mostly_zero":
+        away = rng.random(size) >= ZEROS
+        return mean + scale * away * rng.normal(0.0, REST_SD, size)
     raise TrueupError(f"truth: {truth!r} is not one of {', '.join(get_args(Truth))}, or an array.")
 
 

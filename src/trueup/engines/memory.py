@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from trueup.answers import Answers
-    from trueup.arrays import Floats
+    from trueup.arrays import Bools, Floats
     from trueup.block import Block
 
 
@@ -66,6 +67,26 @@ class MemoryEngine:
                     self._kept[name] = np.empty(self.n_questions)
                 self._kept[name][block.start : block.stop] = values
         return Sweep(sums, panel_sums, peaks)
+
+    def adjusted(self, bias: Floats | None, aside: Bools | None) -> MemoryEngine:
+        """Return an engine over adjusted answers; see `trueup.engines.protocol.Engine`."""
+        if bias is None and aside is None:
+            return self
+
+        def adjust(block: Block) -> Block:
+            return block.adjusted(
+                None if bias is None else bias[block.worker_slice],
+                None if aside is None else aside[block.start : block.stop],
+            )
+
+        engine = copy(self)
+        engine._kept = {}  # noqa: SLF001  a copy of our own
+        if self.threads == 1:
+            engine.blocks = [adjust(block) for block in self.blocks]
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                engine.blocks = list(pool.map(adjust, self.blocks))
+        return engine
 
     def kept(self, name: str) -> Floats:
         """Return a vector over all questions that visits have kept."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.arrays import Floats
+    from trueup.arrays import Bools, Floats
     from trueup.block import Block
 
 
@@ -54,6 +54,10 @@ class Engine(Protocol):
 
         Sums are added in the order of the blocks, so that the number of threads changes nothing.
         """
+        ...
+
+    def adjusted(self, bias: Floats | None, aside: Bools | None) -> Engine:
+        """Return an engine over the same answers less the bias of each worker, with some questions set aside."""
         ...
 
     def kept(self, name: str) -> Floats:

@@ -6,20 +6,29 @@ Each takes aggregates and their variances and returns a posterior, see `ShrinkRu
 from __future__ import annotations
 
 from trueup.errors import TrueupError
+from trueup.shrinkage.adaptive import Adaptive
 from trueup.shrinkage.contract import Halves, Posterior, Prior, ShrinkRule
 from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
+from trueup.shrinkage.mixed import MixedPrior
+from trueup.shrinkage.mixture import Mixture
+from trueup.shrinkage.normal import Normal, QuadraturePrior
 from trueup.shrinkage.unequal import Morris, NormalPrior, Sure
 
 __all__ = [
     "EBE",
     "MEBE",
+    "Adaptive",
     "Halves",
     "Identity",
     "LinearPrior",
+    "MixedPrior",
+    "Mixture",
     "Morris",
+    "Normal",
     "NormalPrior",
     "Posterior",
     "Prior",
+    "QuadraturePrior",
     "ShrinkRule",
     "Stein",
     "Sure",
@@ -27,7 +36,9 @@ __all__ = [
     "names",
 ]
 
-_RULES: tuple[type[ShrinkRule], ...] = (Identity, EBE, Stein, MEBE, Morris, Sure)
+_RULES: tuple[type[ShrinkRule], ...] = (
+    Identity, EBE, Stein, MEBE, Morris, Sure, Normal, Mixture, Adaptive,
+)  # fmt: skip
 
 
 def names() -> list[str]:

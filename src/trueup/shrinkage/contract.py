@@ -86,7 +86,9 @@ class ShrinkRule:
 
     name: ClassVar[str] = ""
     #: The variance rule that belongs to it.
-    variance: ClassVar[str] = "plugin"
+    variance: ClassVar[str] = "moderated"
+    #: Whether it has bolder priors that must earn their place on halves of the workers.
+    earns: ClassVar[bool] = False
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
         """Fit a prior to aggregates `x` with variances `v`, for each panel.

@@ -66,12 +66,18 @@ class LinearPrior:
         b, centre = groups.spread(self.b), groups.spread(self.centre)
         # From the aggregate, so that b = 0 leaves it untouched to the last digit.
         mean = np.where(b == 1.0, centre, x - b * (x - centre))
+        careful = known.get("v_interval")
+        stays = (
+            v
+            if careful is None
+            else np.broadcast_to(np.asarray(careful, dtype=np.float64), v.shape)
+        )
         if not self.normal:
-            return Posterior(mean, np.where(b == 0.0, v, np.nan), b)
+            return Posterior(mean, np.where(b == 0.0, stays, np.nan), b)
         size = np.maximum(groups.spread(self.size), 4.0)
         variance = v * (1.0 - b * (size - 1.0) / size)
         variance += 2.0 * b**2 * (x - centre) ** 2 / (size - 3.0)
-        return Posterior(mean, np.where(b == 0.0, v, variance), b)
+        return Posterior(mean, np.where(b == 0.0, stays, variance), b)
 
 
 @dataclass(frozen=True)

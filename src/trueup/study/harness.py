@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,14 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find as find_method
 from trueup.arrays import segment_sum
 from trueup.panels import span
+from trueup.progress import Progress
+from trueup.second_step import second_step
 from trueup.shrinkage import EBE, ShrinkRule
 from trueup.shrinkage import find as find_rule
-from trueup.study.progress import Progress
 from trueup.study.store import Store
-from trueup.variance import variances
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from trueup.algorithms.contract import Algorithm
@@ -40,10 +40,13 @@ RESAMPLES = 400
 
 @dataclass(frozen=True)
 class SecondStep:
-    """A variance rule and a shrink rule, under a name for the tables."""
+    """A variance rule and a shrink rule, under a name for the tables. This is all it takes to judge a new one.
+
+    `variance` may be a callable, `(answers, aggregate) -> variances`; None is the rule's own.
+    """
 
     name: str
-    variance: str
+    variance: str | Callable[..., Any] | None
     shrink: ShrinkRule | str
 
 
@@ -61,7 +64,9 @@ class Cell:
     """The result of one cell: a row of the table.
 
     `risk` and `base_risk` are mean squared errors per question after and before the second step, `_se` their
-    Monte-Carlo standard errors; `ratio` is their ratio, between `ratio_low` and `ratio_high` with 95% confidence.
+    Monte-Carlo standard errors; `ratio` is their ratio, between `ratio_low` and `ratio_high` with 95% confidence and
+    with the standard error `ratio_se`. `coverage` is the share of truths inside the 95% intervals, `oracle` the ratio
+    of the best common linear step in hindsight and `oracle_b` how far that goes: below 0 every step does harm.
     """
 
     source: str
@@ -78,6 +83,10 @@ class Cell:
     ratio_low: float
     ratio_high: float
     seconds: float
+    ratio_se: float = float("nan")
+    coverage: float = float("nan")
+    oracle: float = float("nan")
+    oracle_b: float = float("nan")
 
     def row(self) -> dict[str, Any]:
         """Return the cell as a row of a table."""
@@ -180,22 +189,43 @@ def _run(
         answers = span(answers, 0, samples)
         truth = truth[: answers.n_questions]
     aggregate = run(algorithm, answers, max_iter=grid.max_iter, tol=grid.tol)
-    base = _losses(answers.panel_questions, aggregate.x, truth)
-    each: dict[str, Floats] = {}
-    variance_of: dict[str, Floats] = {}
+    panels = answers.panel_questions
+    base = _losses(panels, aggregate.x, truth)
+    oracle, oracle_b = linear_oracle(panels, aggregate.x, truth)
+    noise = None
+    found: list[tuple[str, Floats, float]] = []
     for step in grid.steps:
-        if step.variance not in variance_of:
-            variance_of[step.variance] = variances(step.variance, answers, aggregate)
-        v, panels = variance_of[step.variance], answers.panel_questions
         rule = find_rule(step.shrink)
-        moved = rule.fit(aggregate.x, v, panels=panels).posterior(aggregate.x, v, panels=panels)
-        each[step.name] = _losses(panels, moved.mean, truth)
+        moved = second_step(
+            answers, aggregate, rule, step.variance or rule.variance, noise=noise, seed=grid.seed
+        )
+        noise = noise or moved.noise
+        width = moved.half_width(answers, LEVEL)
+        known = ~np.isnan(width)
+        inside = np.abs(moved.posterior.mean - truth)[known] <= width[known]
+        coverage = float(inside.mean()) if known.any() else float("nan")
+        found.append((step.name, _losses(panels, moved.posterior.mean, truth), coverage))
     seconds = (time.perf_counter() - start) / len(grid.steps)
     method = algorithm.name or type(algorithm).__name__
     return [
-        _cell(source.name, n, m, method, step, base, losses, seconds)
-        for step, losses in each.items()
+        replace(
+            _cell(source.name, n, m, method, step, base, losses, seconds),
+            coverage=coverage,
+            oracle=oracle,
+            oracle_b=oracle_b,
+        )
+        for step, losses, coverage in found
     ]
+
+
+def linear_oracle(panels: Ints, x: Floats, truth: Floats) -> tuple[float, float]:
+    """Return ratio and size of the best step `x - B (x - mean)` with one B for all panels, known in hindsight."""
+    mean = segment_sum(x, panels) / np.maximum(np.diff(panels), 1)
+    away, error = x - np.repeat(mean, np.diff(panels)), x - truth
+    across, below, before = float(away @ error), float(away @ away), float(error @ error)
+    if below == 0 or before == 0:
+        return 1.0, 0.0
+    return 1.0 - across**2 / (below * before), across / below
 
 
 def _losses(panels: Ints, x: Floats, truth: Floats) -> Floats:
@@ -231,7 +261,17 @@ def _cell(
         ratio_low=low,
         ratio_high=high,
         seconds=seconds,
+        ratio_se=ratio_error(losses, base),
     )
+
+
+def ratio_error(above: Floats, below: Floats) -> float:
+    """Return the standard error of the ratio of the means of paired losses, by the delta method."""
+    mean = float(below.mean())
+    if len(above) < 2 or mean == 0:
+        return float("nan")
+    rest = above - _ratio(float(above.mean()), mean) * below
+    return float(rest.std(ddof=1) / np.sqrt(len(above)) / mean)
 
 
 def _ratio(above: float, below: float) -> float:

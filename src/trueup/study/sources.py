@@ -9,10 +9,11 @@ import numpy as np
 
 from trueup.datasets.simulate import simulate
 from trueup.errors import TrueupError
+from trueup.panels import sample_blocks
 
 if TYPE_CHECKING:
     from trueup.answers import Answers
-    from trueup.arrays import Floats
+    from trueup.arrays import Floats, Ints
 
 
 class Drawn(NamedTuple):
@@ -65,19 +66,25 @@ class Sampled:
     name : str
     answers : Answers
         A single problem; only questions with a truth.
-    truth : array
-        Truth of each question.
+    truth : array or None
+        Truth of each question; None: the mean of all answers that are not in the sub-panel, for sets without truth.
     sparse : bool
         Draw n random answers to each question, for sets in which few workers share many questions; False draws n
         workers and all their answers.
+    blocks : array, optional
+        Number of the block of each question, where the same workers answered all questions of a block: panels are
+        drawn inside blocks.
     """
 
     name: str
     answers: Answers
-    truth: Floats
+    truth: Floats | None
     sparse: bool = False
+    blocks: Ints | None = None
 
     def __post_init__(self) -> None:
+        if self.truth is None:
+            return
         if len(self.truth) != self.answers.n_questions or not np.isfinite(self.truth).all():
             raise TrueupError(f"truth: {self.name} needs one finite number for each question.")
 
@@ -85,12 +92,20 @@ class Sampled:
         """Tell whether there are enough workers and questions."""
         if self.sparse:
             return int((self.answers.counts >= n).sum()) >= m
-        return self.answers.n_workers >= n and self.answers.n_questions >= m
+        if self.blocks is not None:
+            counts = self.answers.counts
+            return bool((counts >= n).all()) and int(np.bincount(self.blocks).min()) >= m
+        others = 1 if self.truth is None else 0
+        return self.answers.n_workers >= n + others and self.answers.n_questions >= m
 
     def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
         """Draw sub-panels without replacement."""
         if self.sparse:
             drawn = self.answers.sample_answers(panels, answers_each=n, questions=m, seed=seed)
+        elif self.blocks is not None:
+            drawn = sample_blocks(
+                self.answers, panels, self.blocks, workers=n, questions=m, seed=seed
+            )
         else:
             drawn = self.answers.sample(panels, workers=n, questions=m, seed=seed)
         # Numbers of questions among those of this source, also if it is a part of a larger set.
@@ -100,4 +115,13 @@ class Sampled:
         if own is not None:
             order = np.argsort(own)
             source = order[np.searchsorted(own[order], source)]
-        return Drawn(drawn, self.truth[source])
+        if self.truth is not None:
+            return Drawn(drawn, self.truth[source])
+        return Drawn(drawn, drawn.centre + self._mean_of_others(drawn, source))
+
+    def _mean_of_others(self, drawn: Answers, source: Ints) -> Floats:
+        """Return the mean, relative to the centre of the question, of the answers that are not in the sub-panel."""
+        total = np.add.reduceat(self.answers.values, self.answers.indptr[:-1])[source]
+        rest = total - np.add.reduceat(drawn.values, drawn.indptr[:-1])
+        mean: Floats = rest / np.maximum(self.answers.counts[source] - drawn.counts, 1)
+        return mean

@@ -2,7 +2,8 @@
 
 `psi_h` is the estimate of the paper as printed, `psi_h_per_answer` what it was probably meant to be; `plugin`,
 `sandwich` and `blue` follow from the weights of the first step, `jackknife` and `bootstrap` from leaving out or drawing
-workers, for any first step. `find` knows them by name.
+workers, for any first step. `moderated` is our own: it says in addition how sure its variances are. `find` knows them
+by name, `certainty` and `variances` apply them.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError
+from trueup.variance.certainty import Certainty
+from trueup.variance.moderated import moderated
 from trueup.variance.paper import psi_h, psi_h_per_answer
 from trueup.variance.plugin import blue, plugin
 from trueup.variance.resample import bootstrap, jackknife
 from trueup.variance.sandwich import mean_sandwich, sandwich
+from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,20 +29,26 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
 
 __all__ = [
+    "Certainty",
+    "WorkerNoise",
     "blue",
     "bootstrap",
+    "certainty",
     "find",
     "jackknife",
     "mean_sandwich",
+    "moderated",
     "names",
     "plugin",
     "psi_h",
     "psi_h_per_answer",
     "sandwich",
     "variances",
+    "worker_noise",
 ]
 
-_RULES: dict[str, Callable[[Answers, Aggregate], Floats]] = {
+_RULES: dict[str, Callable[[Answers, Aggregate], Floats | Certainty]] = {
+    "moderated": moderated,
     "paper": psi_h,
     "psi_H": psi_h,
     "psi_H/n": psi_h_per_answer,
@@ -55,7 +65,7 @@ def names() -> list[str]:
     return list(_RULES)
 
 
-def find(name: str) -> Callable[[Answers, Aggregate], Floats]:
+def find(name: str) -> Callable[[Answers, Aggregate], Floats | Certainty]:
     """Return a rule by name."""
     if name not in _RULES:
         known = ", ".join(f'"{each}"' for each in _RULES)
@@ -65,10 +75,18 @@ def find(name: str) -> Callable[[Answers, Aggregate], Floats]:
 
 def variances(rule: Any, answers: Answers, aggregate: Aggregate) -> Floats:
     """Return the variance of each aggregate by a rule: a name, a number, one number per question, or a callable."""
+    return certainty(rule, answers, aggregate).v
+
+
+def certainty(rule: Any, answers: Answers, aggregate: Aggregate) -> Certainty:
+    """Return variances and how sure they are; those of most rules are taken as known."""
     if isinstance(rule, str):
-        return find(rule)(answers, aggregate)
+        found = find(rule)(answers, aggregate)
+        return found if isinstance(found, Certainty) else Certainty.plain(found, answers)
     if callable(rule):
         rule = rule(answers, aggregate)
+        if isinstance(rule, Certainty):
+            return rule
     try:
         given = np.asarray(rule, dtype=np.float64)
         result = np.broadcast_to(given, (answers.n_questions,)).copy()
@@ -79,4 +97,4 @@ def variances(rule: Any, answers: Answers, aggregate: Aggregate) -> Floats:
         ) from None
     if not (np.isfinite(result) & (result >= 0)).all():
         raise TrueupError("variance: must be finite and not negative.")
-    return result
+    return Certainty.plain(result, answers)

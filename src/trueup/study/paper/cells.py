@@ -145,17 +145,17 @@ def uniform_subsets(context: Context) -> Section:
     lengths = set()
     for name in ("dots", "pies"):
         whole = context.real(name)
-        everything = float(whole.truth.var())
+        truth = whole.truth
+        assert truth is not None  # noqa: S101  these sets have one
+        everything = float(truth.var())
         # By the truth, as in the paper; by the middle answer, which is what can be seen.
-        for how, value in (("truth", whole.truth), ("estimate", whole.answers.centre)):
+        for how, value in (("truth", truth), ("estimate", whole.answers.centre)):
             chosen = uniform(value)
             lengths.add(len(chosen))
-            variance = float(whole.truth[chosen].var())
+            variance = float(truth[chosen].var())
             facts.append([name, how, len(chosen), everything, variance, everything / variance])
             sources.append(
-                Sampled(
-                    f"{name}, uniform by {how}", whole.answers.subset(chosen), whole.truth[chosen]
-                )
+                Sampled(f"{name}, uniform by {how}", whole.answers.subset(chosen), truth[chosen])
             )
     sizes = [(n, m) for n in context.workers for m in sorted(lengths)]
     cells = context.cells_of("uniform", sources, sizes=sizes)

@@ -1,0 +1,147 @@
+"""The native first step: inverse-variance weights whose trust in single workers is learned, too.
+
+As in the inverse-variance family a worker weighs one over its variance. What is left of an answer once the truth is
+known is too small, since the truth is made of the answers; so the expected square is used (an EM step), and each
+variance is drawn toward a common level with the force of d0 pseudo-answers:
+
+    S_j  = sum_i 1/s_i,    t_j = sum_i (x_ij - b_i)/s_i / S_j
+    ss_i = sum_j ( (x_ij - b_i - t_j)^2 + 1/S_j )
+    s_i  = (ss_i + d0 s0) / (k_i + d0)
+
+`d0` and `s0` are empirical-Bayes estimates: alike workers give a large d0 and with it the plain mean, unlike workers
+their own weights. Gross questions and biases are set apart while the workers are learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.arrays import segment_median
+
+if TYPE_CHECKING:
+    from trueup.algorithms.contract import Facts
+    from trueup.arrays import Floats
+    from trueup.block import Block
+    from trueup.engines.protocol import Engine
+
+#: Pseudo-answers while the spread of the worker variances is not known, or cannot be.
+PSEUDO_ANSWERS = 4.0
+#: More pseudo-answers than this are as good as equal workers.
+ALIKE = 1000.0
+#: Informative workers up to which a spread of their variances cannot be learned.
+FEW_WORKERS = 3
+#: Updates before the spread of the worker variances is learned.
+FIRST_ROUNDS = 2
+#: Smallest mean square, as a share of the pooled variance, that enters a logarithm.
+SMALLEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Moderated(Algorithm):
+    """Worker variances by EM, drawn toward the level of the median worker with two pseudo-answers.
+
+    How the noise of the workers is judged, whatever weights the first step gave them: pooling toward the mean level
+    would let one spammer spoil the good workers.
+    """
+
+    name = "moderated"
+    shares_by_worker = True
+    pseudo_answers = 2.0
+
+    def start(self, facts: Facts) -> State:
+        pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
+        return State(facts, {"weight": 1.0 / pool, "variance": pool})
+
+    def tally(self, block: Block, state: State, x: Floats) -> Floats:
+        total = block.total_weight(state["weight"])
+        slack = block.by_worker(block.precision, block.informative / total)
+        return np.stack([block.squared_distances(x), slack])
+
+    def update(self, state: State, sums: Floats) -> State:
+        facts = state.facts
+        count = answers_behind(facts)
+        ss = sums[0] + sums[1]
+        level, strength = self.prior(state, ss, count, state["weight"] * sums[1])
+        variance = (ss + strength * level) / (count + strength)
+        variance = np.where(facts.informative > 0, variance, level)
+        variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
+        variance = np.where(variance > 0, variance, 1.0)  # a panel in which all agree
+        return state.now(weight=1.0 / variance, variance=variance)
+
+    def prior(
+        self, state: State, ss: Floats, count: Floats, own: Floats
+    ) -> tuple[Floats, Floats | float]:
+        """Return the level toward which each worker is drawn, and with how many pseudo-answers."""
+        facts = state.facts
+        mean = ss / np.maximum(count, 1.0)
+        median = segment_median(mean, facts.n_informative, facts.panel_workers)
+        return facts.spread(median), self.pseudo_answers
+
+
+@dataclass(frozen=True)
+class Native(Moderated):
+    """Inverse-variance weights with worker variances moderated by empirical Bayes.
+
+    The number of pseudo-answers d0 and the level s0 come from the spread of `log(ss_i / k_i)` over workers beyond what
+    their degrees of freedom explain (Smyth, Statistical Applications in Genetics and Molecular Biology 2004, for gene
+    expression), with a small-sample correction `1/d0 = (L-3)/L / d1 + 3/(4 L)` for L workers.
+    """
+
+    name = "native"
+    max_updates = 10
+    pseudo_answers = PSEUDO_ANSWERS
+
+    def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
+        from trueup.apart import set_apart
+
+        apart = set_apart(engine, facts)
+        return apart.engine, apart.facts
+
+    def prior(
+        self, state: State, ss: Floats, count: Floats, own: Floats
+    ) -> tuple[Floats, Floats | float]:
+        from scipy.special import digamma, polygamma
+
+        median, strength = super().prior(state, ss, count, own)
+        if state.step < FIRST_ROUNDS:
+            return median, strength
+        facts = state.facts
+        workers = facts.panel_sum(facts.informative)
+        if (workers <= FEW_WORKERS).all():
+            return median, strength
+        taken = _bias_freedom(facts)
+        freedom = 0.5 * np.maximum(facts.n_informative - own - taken, 0.5)
+        mean = np.maximum(ss / np.maximum(count, 1.0), SMALLEST * facts.pool_of_worker)
+        mean = np.where(mean > 0, mean, 1.0)
+        z = np.log(mean) - digamma(freedom) + np.log(freedom)
+        centre = facts.mean_of_informative(z)
+        divisor = np.maximum(workers - 1.0, 1.0)
+        spread = facts.panel_sum(facts.informative * (z - facts.spread(centre)) ** 2) / divisor
+        beyond = spread - facts.mean_of_informative(polygamma(1, freedom))
+        found = 2.0 / np.maximum(beyond, 2.0 / ALIKE) + 1.0
+        found = np.where(beyond > 0, np.minimum(found, ALIKE), ALIKE)
+        few = np.maximum(workers, 1.0)
+        learned = 1.0 / ((few - 3.0) / few / found + 0.75 / few)
+        enough = facts.spread(workers) > FEW_WORKERS
+        level = np.where(enough, facts.spread(np.exp(centre)), median)
+        return level, np.where(enough, facts.spread(learned), strength)
+
+    def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
+        return state["variance"]
+
+
+def _bias_freedom(facts: Facts) -> Floats | float:
+    """Return the degree of freedom that the bias of a worker has taken, 0 or 1."""
+    if facts.bias_variance is None:
+        return 0.0
+    return facts.spread((facts.bias_variance > 0).astype(np.float64))
+
+
+def answers_behind(facts: Facts) -> Floats:
+    """Return the informative answers of each worker, less one for its bias where it has one (and two answers)."""
+    count = facts.n_informative
+    return np.where(count >= 2, count - _bias_freedom(facts), count)

@@ -1,0 +1,465 @@
+"""A mixture of normal priors: true values in a few clusters, or most of them alike and some far out.
+
+Location mixtures of 2, 3, ... components with a common variance, and a scale mixture of two components with a common
+mean, are fitted by maximum likelihood (`expectation`). The one with the smallest
+
+    -2 log L + q (log m + 1.5),   q = 2 K (location), 4 (scale), 2 (one normal prior)
+
+is taken: Schwarz's criterion (Annals of Statistics 1978) with some more for each number fitted. The weights `R_jk`
+with which a question belongs to each component are a soft partition of the questions.
+
+A location mixture that is taken is averaged over its common variance as the normal prior is, with the means fitted anew
+at each value of it and the REML term `-1/2 sum_k log sum_j R_jk w_j`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.arrays import expand, offsets
+from trueup.shrinkage.clusters import line_clusters
+from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+from trueup.shrinkage.expectation import (
+    Components,
+    fit_location,
+    fit_one,
+    fit_scale,
+    responsibilities,
+)
+from trueup.shrinkage.mixed import MixedPrior, Part
+from trueup.shrinkage.normal import CAUTION, Normal, check_caution
+from trueup.shrinkage.quadrature import (
+    CELLS,
+    Nodes,
+    Scale,
+    integrate,
+    interval_variance,
+    posterior,
+    tiles,
+)
+
+if TYPE_CHECKING:
+    from trueup.arrays import Bools, Floats, Ints
+
+LEAST = 8  # questions that a mixture can be fitted on
+MOST = 8  # components
+QUESTIONS_EACH = 4  # at least, for each component
+PENALTY = 1.5  # for each number fitted, besides log m
+PATIENCE = 2  # numbers of components without improvement after which the search ends
+FLOOR = 1e-6  # smallest variance, relative to the median of the panel
+HIGHEST = 1e2  # end of the grid of tau2, relative to the spread around the nearest mean
+INNER_ROUNDS = 2  # in which the means are fitted anew at each value of tau2
+NEGLIGIBLE = 1e-12  # weight of a point of the grid that is not read
+ONE, SCALE = 0, 1  # kinds besides the number of components of a location mixture
+SCALE_START = ((0.8, 0.2), (0.25, 6.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The prior that the criterion prefers for each panel, in units of the panel.
+
+    Attributes
+    ----------
+    kind : array
+        `ONE` normal prior, `SCALE` mixture, or the number of components of a location mixture.
+    components : Components
+        Panels x `MOST`, of which the first ones are in use.
+    scale : Scale
+        The units.
+    """
+
+    kind: Ints
+    components: Components
+    scale: Scale
+
+    def of(self, rows: Ints) -> tuple[Scale, Components]:
+        """Return units and components of panels that have the same kind of mixture."""
+        used = max(int(self.kind[rows[0]]), 2)
+        each = self.components.rows(rows)
+        cut = Components(each.pi[:, :used], each.mu[:, :used], each.tau2[:, :used], each.fit)
+        return self.scale.rows(rows), cut
+
+    def alike(self, rows: Ints) -> list[Ints]:
+        """Return those of the panels that have a mixture, those of one kind together."""
+        kinds = self.kind[rows]
+        return [rows[kinds == kind] for kind in np.unique(kinds) if kind != ONE]
+
+
+def choose(x: Floats, v: Floats, panels: Ints) -> Chosen:
+    """Find the preferred prior of each panel."""
+    count = len(panels) - 1
+    kind = np.full(count, ONE)
+    kept = Components.empty(count, MOST)
+    scale = Scale.ragged(x, v, panels, least=LEAST, floor=FLOOR)
+    room = max(CELLS // 4, int(np.diff(panels).max(initial=0)))
+    for rows, at in tiles(panels, room, scale.usable):
+        here, shape = scale.rows(rows), (len(rows), -1)
+        t, u = here.place(x[at].reshape(shape)), here.spread(v[at].reshape(shape))
+        order = np.argsort(t, axis=1, kind="stable")
+        t, u = np.take_along_axis(t, order, axis=1), np.take_along_axis(u, order, axis=1)
+        kind[rows], best = _search(t, u)
+        kept.pi[rows], kept.mu[rows], kept.tau2[rows] = best.pi, best.mu, best.tau2
+        kept.fit[rows] = best.fit
+    return Chosen(kind, kept, scale)
+
+
+def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
+    """Return the preferred kind of each row and its components; aggregates are sorted in each row."""
+    count, questions = t.shape
+    each = np.log(questions) + PENALTY
+    criterion = -2.0 * fit_one(t, u) + 2.0 * each
+    path, fails = criterion.copy(), np.zeros(count, dtype=np.int64)
+    kind = np.full(count, ONE)
+    best = Components.empty(count, MOST)
+
+    def compare(rows: Ints, which: int, found: Components, numbers: int) -> Floats:
+        value: Floats = -2.0 * found.fit + numbers * each
+        better = value < criterion[rows]
+        at, used = rows[better], found.pi.shape[1]
+        criterion[at], kind[at], best.fit[at] = value[better], which, found.fit[better]
+        for to, new in ((best.pi, found.pi), (best.mu, found.mu), (best.tau2, found.tau2)):
+            to[at, :used] = new[better]
+        return value
+
+    most = min(MOST, questions // QUESTIONS_EACH)
+    rows, ahead = np.arange(count), 2
+    starts: list[Ints] = []
+    for k in range(2, most + 1):
+        if k - ahead >= len(starts):
+            # A few at a time: most panels need no more than that.
+            ahead, starts = k, line_clusters(t[rows], min(k + 1, most))[k - 2 :]
+        here = t[rows], u[rows]
+        start = _cluster_start(*here, starts[k - ahead])
+        found = fit_location(*here, start, 0.5 * (2 * k * each - path[rows]))
+        value = compare(rows, k, found, 2 * k)
+        improved = value < path[rows]
+        path[rows] = np.minimum(value, path[rows])
+        fails[rows] = np.where(improved, 0, fails[rows] + 1)
+        go = fails[rows] < PATIENCE
+        rows, starts = rows[go], [begin[go] for begin in starts]
+        if len(rows) == 0:
+            break
+    found = fit_scale(t, u, _scale_start(t, u), 0.5 * (4.0 * each - criterion))
+    compare(np.arange(count), SCALE, found, 4)
+    return kind, best
+
+
+def _cluster_start(t: Floats, u: Floats, begins: Ints) -> Components:
+    """Start from clusters: their shares, precision-weighted means, and what spread they leave."""
+    count, questions = t.shape
+    row = np.arange(count)[:, None]
+    label = np.zeros((count, questions), dtype=np.int64)
+    np.add.at(label, (np.broadcast_to(row, begins[:, 1:].shape), begins[:, 1:]), 1)
+    label = np.cumsum(label, axis=1)
+    # The clusters are runs, so that one pass over the runs of all rows gives their sums.
+    flat = (begins + row * questions).ravel()
+    w = 1.0 / u
+    shape = begins.shape
+    total = np.add.reduceat(w.ravel(), flat).reshape(shape)
+    mu = np.add.reduceat((w * t).ravel(), flat).reshape(shape) / total
+    pi = np.diff(begins, axis=1, append=questions) / questions
+    away = (t - np.take_along_axis(mu, label, axis=1)) ** 2 - u
+    tau2 = np.maximum(away.mean(axis=1), 0.1 * u.mean(axis=1))
+    return Components(pi, mu, np.repeat(tau2[:, None], shape[1], axis=1), np.zeros(count))
+
+
+def _scale_start(t: Floats, u: Floats) -> Components:
+    """Start from a narrow component with most of the questions and a wide one."""
+    count = len(t)
+    noise = u.mean(axis=1)
+    spread = np.maximum(t.var(axis=1) - noise, 0.05 * noise)
+    share, times = (np.array(part) for part in SCALE_START)
+    middle = np.repeat(np.median(t, axis=1)[:, None], len(share), axis=1)
+    pi = np.broadcast_to(share, middle.shape)
+    return Components(pi, middle, spread[:, None] * times, np.zeros(count))
+
+
+@dataclass(frozen=True, eq=False)
+class LocationMixture:
+    """Location mixtures with the same number of components, averaged over their common variance.
+
+    Attributes
+    ----------
+    scale : Scale
+        Units of each panel.
+    nodes : Nodes
+        Values of tau2 and their weights, panels x points.
+    mu, precision : arrays
+        Means at each value, panels x points x components, and the sum of `R w` behind them.
+    pi : array
+        Shares, panels x components.
+    """
+
+    scale: Scale
+    nodes: Nodes
+    mu: Floats
+    precision: Floats
+    pi: Floats
+
+    @classmethod
+    def fit(
+        cls, x: Floats, v: Floats, panels: Ints, scale: Scale, start: Components
+    ) -> LocationMixture:
+        """Average over the variance, from mixtures fitted with expectation maximisation."""
+        count = len(panels) - 1
+        nodes, mu, precision = [], [], []
+        order = []
+        room = max(CELLS // 8, int(np.diff(panels).max(initial=0)))
+        for rows, pick in tiles(panels, room):
+            units, begin = scale.rows(rows), start.rows(rows)
+            t = units.place(x[pick].reshape(len(rows), -1))
+            u = units.spread(v[pick].reshape(len(rows), -1))
+            found, (means, behind) = _average(t, u, begin)
+            order.append(rows)
+            nodes.append(found)
+            mu.append(means)
+            precision.append(behind)
+        back = np.empty(count, dtype=np.int64)
+        back[np.concatenate(order)] = np.arange(count)
+        joined = Nodes(
+            *(
+                np.concatenate([getattr(part, field) for part in nodes])[back]
+                for field in ("s", "weight", "c")
+            )
+        )
+        return cls(
+            scale, joined, np.concatenate(mu)[back], np.concatenate(precision)[back], start.pi
+        )
+
+    def read(
+        self, rows: Ints, at: Ints | slice, x: Floats, v: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return mean, variance and shrinkage of questions, panels x questions."""
+        scale = self.scale.rows(rows)
+        t, u = scale.place(x), scale.spread(v)
+        mean, within, between, shrinkage = (np.zeros(t.shape) for _ in range(4))
+        so_far = np.zeros((len(rows), 1))
+        for g in self._points(rows):
+            p, s = self.nodes.weight[rows, g][:, None], self.nodes.s[rows, g][:, None]
+            mu, behind = self.mu[rows, g], self.precision[rows, g]
+            w = 1.0 / (u + s)
+            r = self._belongs(t, w, mu, self.pi[rows])
+            b = u * w
+            sums = np.stack([mu, 1.0 / behind], axis=1) @ r
+            # How far apart the components are that a question may belong to, around its own mean.
+            apart = mu[:, :, None] - sums[:, :1]
+            apart *= apart
+            apart *= r
+            within += p * (b * s + b * b * (sums[:, 1] + apart.sum(axis=1)))
+            shrinkage += p * b
+            e = s * w * t + b * sums[:, 0]
+            so_far += p
+            step = e - mean
+            mean += step * p / np.maximum(so_far, NEGLIGIBLE)
+            between += p * step * (e - mean)
+        unit = scale.unit[:, None]
+        variance = (within + between) * unit * unit
+        return scale.centre[:, None] + unit * mean, variance, np.minimum(shrinkage, 1.0)
+
+    def belongs(self, rows: Ints, x: Floats, v: Floats) -> Floats:
+        """Return the soft partition, panels x components x questions."""
+        scale = self.scale.rows(rows)
+        t, u = scale.place(x), scale.spread(v)
+        result = np.zeros((len(rows), self.pi.shape[1], t.shape[1]))
+        total = np.zeros((len(rows), 1, 1))
+        for g in self._points(rows):
+            w = 1.0 / (u + self.nodes.s[rows, g][:, None])
+            p = self.nodes.weight[rows, g][:, None, None]
+            result += p * self._belongs(t, w, self.mu[rows, g], self.pi[rows])
+            total += p
+        return result / total
+
+    def _points(self, rows: Ints) -> Ints:
+        """Return the points of the grid that matter."""
+        return np.flatnonzero(self.nodes.weight[rows].max(axis=0) > NEGLIGIBLE)
+
+    @staticmethod
+    def _belongs(t: Floats, w: Floats, mu: Floats, pi: Floats) -> Floats:
+        square = t[:, None, :] - mu[:, :, None]
+        square *= square
+        return responsibilities(square, w[:, None, :], pi)[0]
+
+    @property
+    def entries(self) -> int:
+        """Questions to read at a time."""
+        return CELLS // int(self.pi.shape[1])
+
+    def posterior(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> Posterior:
+        return _posterior(self, x, v, panels, known)
+
+
+def _average(t: Floats, u: Floats, start: Components) -> tuple[Nodes, tuple[Floats, ...]]:
+    """Integrate a location mixture of each row over its variance."""
+    count, questions = t.shape
+    parts = start.pi.shape[1]
+    at_once = max(1, CELLS // (count * questions * parts))
+    nearest = np.full(t.shape, np.inf)
+    for k in range(parts):
+        np.minimum(nearest, (t - start.mu[:, k : k + 1]) ** 2, out=nearest)
+
+    def sums(s: Floats) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+        points = s.shape[1]
+        fit, mu, behind = (
+            np.empty(s.shape),
+            np.empty((*s.shape, parts)),
+            np.empty((*s.shape, parts)),
+        )
+        for begin in range(0, points, at_once):
+            here = slice(begin, min(begin + at_once, points))
+            some = here.stop - begin
+            # Each panel at each value of s is a row of its own.
+            w = (1.0 / (u[:, None, :] + s[:, here, None])).reshape(-1, questions)
+            pi, means = (np.repeat(part, some, axis=0) for part in (start.pi, start.mu))
+            placed = t if some == 1 else np.repeat(t, some, axis=0)
+            both = np.stack([w, w * placed], axis=2)
+            for turn in range(INNER_ROUNDS + 1):
+                square = placed[:, None, :] - means[:, :, None]
+                square *= square
+                r, each = responsibilities(square, w[:, None, :], pi)
+                total = r @ both
+                weight = np.maximum(total[..., 0], np.finfo(float).tiny)
+                if turn < INNER_ROUNDS:
+                    means = np.where(total[..., 0] > 0, total[..., 1] / weight, means)
+            fit[:, here] = (each.sum(axis=1) - 0.5 * np.log(weight).sum(axis=1)).reshape(-1, some)
+            mu[:, here] = means.reshape(-1, some, parts)
+            behind[:, here] = weight.reshape(-1, some, parts)
+        return fit, np.zeros(s.shape), (mu, behind)
+
+    high = HIGHEST * np.maximum(nearest.mean(axis=1), 1.0)
+    return integrate(sums, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleMixture:
+    """Scale mixtures as fitted: a common mean and two variances."""
+
+    scale: Scale
+    components: Components
+
+    def read(
+        self, rows: Ints, at: Ints | slice, x: Floats, v: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return mean, variance and shrinkage of questions, panels x questions."""
+        scale, parts = self.scale.rows(rows), self.components.rows(rows)
+        t, u = scale.place(x), scale.spread(v)
+        r, w = self._belongs(t, u, parts)
+        b = u[:, None, :] * w
+        keep = parts.tau2[:, :, None] * w
+        mu = parts.mu[:, :1]
+        e = keep * t[:, None, :] + b * mu[:, :, None]
+        mean = (r * e).sum(axis=1)
+        variance = (r * (u[:, None, :] * keep + (e - mean[:, None, :]) ** 2)).sum(axis=1)
+        shrinkage = np.minimum((r * b).sum(axis=1), 1.0)
+        unit = scale.unit[:, None]
+        return scale.centre[:, None] + unit * mean, variance * unit * unit, shrinkage
+
+    def belongs(self, rows: Ints, x: Floats, v: Floats) -> Floats:
+        """Return the soft partition, panels x components x questions."""
+        scale = self.scale.rows(rows)
+        return self._belongs(scale.place(x), scale.spread(v), self.components.rows(rows))[0]
+
+    @staticmethod
+    def _belongs(t: Floats, u: Floats, parts: Components) -> tuple[Floats, Floats]:
+        w = 1.0 / (u[:, None, :] + parts.tau2[:, :, None])
+        square = np.repeat(((t - parts.mu[:, :1]) ** 2)[:, None, :], w.shape[1], axis=1)
+        return responsibilities(square, w, parts.pi)[0], w
+
+    @property
+    def entries(self) -> int:
+        """Questions to read at a time."""
+        return CELLS // int(self.components.pi.shape[1])
+
+    def posterior(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> Posterior:
+        return _posterior(self, x, v, panels, known)
+
+
+def _posterior(
+    prior: LocationMixture | ScaleMixture,
+    x: Floats,
+    v: Floats,
+    panels: Ints | None,
+    known: dict[str, Any],
+) -> Posterior:
+    groups, x, v = Groups.of(x, v, panels)
+    usable: Bools = np.ones(len(groups.sizes), dtype=bool)
+    v_interval = interval_variance(v, known.get("v_interval"))
+    return posterior(
+        prior.read, None, x, v, v_interval, groups.panels, usable=usable, entries=prior.entries
+    )
+
+
+def fit_mixture(
+    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints
+) -> LocationMixture | ScaleMixture:
+    """Return the prior of panels `rows`, which have the same kind of mixture."""
+    scale, parts = chosen.of(rows)
+    if chosen.kind[rows[0]] == SCALE:
+        return ScaleMixture(scale, parts)
+    sizes = np.diff(panels)[rows]
+    at = expand(panels[rows], sizes)
+    return LocationMixture.fit(x[at], v[at], offsets(sizes), scale, parts)
+
+
+def plug_in(t: Floats, u: Floats, parts: Components, *, shared_location: bool) -> Floats:
+    """Return posterior means of panels x questions by mixtures taken as known, in units of the panels."""
+    w = 1.0 / (u[:, None, :] + parts.tau2[:, :, None])
+    mu = parts.mu[:, :, None]
+    square = t[:, None, :] - mu
+    square *= square
+    r, _ = responsibilities(square, w if shared_location else w[:, :1], parts.pi)
+    e = w * (parts.tau2[:, :, None] * t[:, None, :] + u[:, None, :] * mu)
+    mean: Floats = (r * e).sum(axis=1)
+    return mean
+
+
+def named_mixtures(
+    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints
+) -> list[tuple[str, Part]]:
+    """Fit the mixtures of some panels, those of one kind together, and name them."""
+    return [
+        (
+            "scale mixture" if chosen.kind[mine[0]] == SCALE else "mixture",
+            Part(mine, fit_mixture(x, v, panels, chosen, mine)),
+        )
+        for mine in chosen.alike(rows)
+    ]
+
+
+@dataclass(frozen=True)
+class Mixture(ShrinkRule):
+    """A mixture where the criterion prefers one, the normal prior elsewhere.
+
+    Nothing is held out to see whether the mixture helps; `Adaptive` does that.
+
+    Parameters
+    ----------
+    caution : float
+        Of the normal prior, see `Normal`.
+    """
+
+    caution: float = CAUTION
+
+    name = "mixture"
+    variance = "moderated"
+
+    def __post_init__(self) -> None:
+        check_caution(self.caution)
+
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> MixedPrior:
+        groups, x, v = Groups.of(x, v, panels)
+        normal = Normal(self.caution).fit(x, v, panels=groups.panels, **known)
+        model = normal.model.astype("<U16")
+        weight, untried = np.zeros(len(model)), np.full(len(model), np.nan)
+        chosen = choose(x, v, groups.panels)
+        parts = []
+        for name, part in named_mixtures(x, v, groups.panels, chosen, np.arange(len(model))):
+            model[part.rows], weight[part.rows] = name, 1.0
+            parts.append(part)
+        return MixedPrior(normal, parts, model, weight, untried, untried)

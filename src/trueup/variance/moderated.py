@@ -1,0 +1,170 @@
+"""The moderated variance: for any weights and any sparsity, neither fooled by lucky weights nor by one spammer.
+
+The variance of an aggregate `t_j = sum_i p_ij x_ij` is `sum_i p_ij^2 s_i`, if the variances of the workers are known.
+They are not, and the weights were learned from the same answers, so that they favour those who look better than they
+are. Two views bracket the truth:
+
+    v1_j = sum_i p_ij^2 s_i      moderated worker variances: weights seen as partly lucky
+    v2_j = sum_i p_ij^2 c_i      variances around this very aggregate: weights taken at face value
+
+and the more answers stand behind the weights, the more the first is believed:
+
+    g   = clip(sum v2 / sum v1, 0.01^max(1, 3/K), 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
+    v_j = g a_j sum v1 / sum a + g tb2 max(Q_j - sum_i P_i^2, 0)
+
+with `a_j` a pattern over questions of more moderated variances, `Q_j = sum_i p_ij^2` and `P_i = sum_j p_ij / m`. The
+last term is the part of the worker biases that does not cancel, 0 in a complete panel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.arrays import segment_sum
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError
+from trueup.variance.certainty import Certainty
+from trueup.variance.robust import robust
+from trueup.variance.worker_noise import WorkerNoise, worker_noise
+
+if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+    from trueup.block import Block
+
+#: Pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
+PATTERN = 10.0
+CAREFUL = 4.0
+#: Answers behind the weights at which both views count alike.
+EVEN = 4.0
+#: Smallest ratio of the two views that is believed.
+LEAST = 0.01
+
+
+def moderated(
+    answers: Answers, aggregate: Aggregate, *, noise: WorkerNoise | None = None
+) -> Certainty:
+    """Return the moderated variances of the aggregates of a first step.
+
+    A median of two answers is their mean: where no question has more, robust first steps are taken as linear.
+    """
+    noise = noise or worker_noise(answers, bias=aggregate.bias)
+    if aggregate.kind == "robust" and answers.counts.max() > 2:
+        return robust(answers, aggregate, noise)
+    return _linear(answers, aggregate, noise)
+
+
+def _linear(answers: Answers, aggregate: Aggregate, noise: WorkerNoise) -> Certainty:
+    """Return the variances of weighted means."""
+    facts, count, pool = noise.apart.facts, noise.count, noise.pool
+    bias, gross, s = facts.bias, noise.apart.gross, noise.variance
+    assert bias is not None  # noqa: S101  set with the noise
+    pattern = (count * s + PATTERN * pool) / (count + PATTERN)
+    careful = np.maximum(s, (count * s + CAREFUL * pool) / (count + CAREFUL))
+    columns = np.column_stack([np.ones(len(s)), pattern, careful])
+    engine = MemoryEngine(answers)
+
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        here, mine = slice(block.start, block.stop), block.worker_slice
+        share = shares(aggregate, block)
+        inside = block.informative * ~gross[here]
+        # What the share of an answer squared is multiplied with: its variance is s_i / precision.
+        squared = share * share
+        noisy = squared if block.precision is None else squared / block.precision
+        question = block.by_question(noisy, columns[mine]).T
+        own = question[0] if noisy is squared else block.by_question(squared)
+        y = block.values - bias[mine].take(block.workers)
+        if aggregate.bias is not None:
+            y -= aggregate.bias[mine].take(block.workers)
+        y -= block.spread(block.by_question(share * y))
+        y *= y
+        if block.precision is not None:
+            y *= block.precision
+        ones = np.ones(block.n_questions)
+        kept_now = {"own": own, "pattern": question[1], "careful": question[2]}
+        kept_now["gross"] = own
+        if gross[here].any():
+            x = aggregate.offset[here]
+            rest = np.maximum(1.0 - share, np.finfo(float).tiny)
+            kept_now["gross"] = block.by_question(squared * block.residuals(x) ** 2 / rest)
+        by_worker = block.by_worker(share, np.column_stack([ones, inside])).T
+        sums = [
+            *by_worker,
+            block.by_worker(noisy, inside),
+            block.by_worker(y, inside),
+        ]
+        return Visit(sums=np.stack(sums), questions=kept_now)
+
+    share, inside, squared, rest = engine.sweep(visit).sums
+    own, a = engine.kept("own"), engine.kept("pattern")
+    freedom = count - inside
+    around = np.divide(rest, freedom, out=np.zeros(len(rest)), where=freedom > 1e-12 * count)
+    total = facts.panel_sum(squared * s)
+    lucky = _luck(
+        total,
+        facts.panel_sum(squared * around),
+        facts.panel_sum(squared * count),
+        facts.panel_sum(squared),
+    )
+    borders, panel = answers.panel_questions, answers.question_panel
+    usable = (answers.counts >= 2) & ~gross
+    level = np.divide(
+        total, segment_sum(a * usable, borders), out=np.zeros(len(total)), where=total > 0
+    )
+    tb2 = noise.bias_variance
+    questions = np.maximum(np.diff(borders), 1)
+    common = facts.panel_sum((share / facts.spread(questions)) ** 2)
+    apart = (tb2[panel]) * np.maximum(own - common[panel], 0.0)
+    v = lucky[panel] * (a * level[panel] + apart)
+    v_interval = np.maximum(v, engine.kept("careful") + apart)
+    single = engine.kept("gross")
+    spread = s * squared
+    below = facts.panel_sum(spread**2 / (noise.freedom + 2.0))
+    nu = np.divide(facts.panel_sum(spread) ** 2, below, out=np.ones(len(below)), where=below > 0)
+    return Certainty(
+        np.where(gross, single, v),
+        np.where(gross, single, v_interval),
+        np.maximum(nu, 1.0),
+        tb2 * common,
+        gross,
+    )
+
+
+def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Floats:
+    """Return the factor g of each panel."""
+    answers = np.divide(behind, weight, out=np.ones(len(weight)), where=weight > 0)
+    ratio = np.divide(face, moderated, out=np.ones(len(face)), where=moderated > 0)
+    least = LEAST ** np.maximum(1.0, 3.0 / np.maximum(answers, 1e-3))
+    g: Floats = np.clip(ratio, least, 1.0) ** (EVEN / (EVEN + answers))
+    return g
+
+
+def shares(aggregate: Aggregate, block: Block) -> Floats:
+    """Return the share of each answer in its aggregate; equal ones for a robust first step."""
+    if aggregate.kind == "robust":
+        return 1.0 / block.spread(block.counts.astype(np.float64))
+    x = aggregate.offset[block.start : block.stop]
+    share = aggregate.algorithm.weights(block, aggregate.state.of(block), x)
+    if share is None:
+        raise TrueupError(
+            f"variance: the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
+            'use variance="jackknife" or "bootstrap".'
+        )
+    return share
+
+
+def own_variance(answers: Answers, aggregate: Aggregate, per_worker: Floats) -> Floats:
+    """Return `sum_i p_ij^2 u_i` for each question: what errors of variance u_i of the workers add to its aggregate."""
+    engine = MemoryEngine(answers)
+
+    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        share = shares(aggregate, block)
+        total = block.by_question(share * share, per_worker[block.worker_slice])
+        return Visit(questions={"own": total})
+
+    engine.sweep(visit)
+    return engine.kept("own")

@@ -1,0 +1,81 @@
+"""The noise of the workers, whatever the first step thought of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.algorithms.driver import learn
+from trueup.algorithms.native import Moderated
+from trueup.algorithms.survey import survey
+from trueup.apart import Apart, set_apart
+from trueup.engines.memory import MemoryEngine
+
+if TYPE_CHECKING:
+    from trueup.answers import Answers
+    from trueup.arrays import Floats
+    from trueup.engines.protocol import Engine
+
+ROUNDS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerNoise:
+    """What is known of the errors of each worker.
+
+    Attributes
+    ----------
+    apart : Apart
+        The answers without gross questions and biases.
+    variance : array
+        Variance of each worker; on average over answers it is the pooled variance.
+    freedom : array
+        Degrees of freedom of the residuals of each worker.
+    """
+
+    apart: Apart
+    variance: Floats
+    freedom: Floats
+
+    @property
+    def count(self) -> Floats:
+        """Informative answers of each worker."""
+        return self.apart.facts.n_informative
+
+    @property
+    def pool(self) -> Floats:
+        """Pooled variance of the panel of each worker."""
+        return self.apart.facts.pool_of_worker
+
+    @property
+    def bias_variance(self) -> Floats:
+        """Variance of the biases of each panel."""
+        variance = self.apart.facts.bias_variance
+        assert variance is not None  # noqa: S101  set with the biases
+        return variance
+
+
+def worker_noise(
+    answers: Answers, *, bias: Floats | None = None, engine: Engine | None = None
+) -> WorkerNoise:
+    """Estimate the variance of each worker, biases and gross questions set apart.
+
+    `bias` are biases that the first step has taken off already.
+    """
+    engine = engine or MemoryEngine(answers)
+    if bias is not None:
+        engine = engine.adjusted(bias, None)
+    apart = set_apart(engine, survey(engine, answers))
+    facts = apart.facts
+    state = learn(Moderated(), apart.engine, facts, max_iter=ROUNDS, tol=0.0).state
+    variance = state["variance"]
+    # One factor for all workers of a panel, so that the level is the pooled variance, which is unbiased.
+    total = facts.panel_sum(apart.freedom * variance)
+    level = facts.pool * facts.panel_sum(apart.freedom)
+    factor = np.divide(level, total, out=np.ones(len(total)), where=total > 0)
+    taken = facts.spread(apart.biased)
+    return WorkerNoise(
+        apart, variance * facts.spread(factor), np.maximum(apart.freedom - taken, 0.0)
+    )

@@ -1,0 +1,184 @@
+"""The moderated variance and the native first step, against plain loops, closed forms and known answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plain_second_step as plain
+import trueup
+from plain_second_step import Floats
+from trueup.algorithms import run
+from trueup.algorithms.registry import find
+from trueup.algorithms.survey import survey
+from trueup.apart import gross_questions, set_apart
+from trueup.engines.memory import MemoryEngine
+from trueup.variance import certainty, moderated, worker_noise
+
+LINEAR = ("mean", "crh", "catd", "gtm", "iptd", "native", "student_t")
+ROBUST = ("median", "kdem")
+
+
+def sparse(seed: int, n: int = 7, m: int = 14, share: float = 0.6, *, bias: float = 0.5) -> Floats:
+    """A random matrix in which every question has an answer, some a single one, and workers differ."""
+    rng = np.random.default_rng(seed)
+    noise = np.exp(rng.normal(0, 0.7, n))
+    x = (
+        rng.normal(0, 2, m)
+        + rng.normal(0, bias, n)[:, None]
+        + noise[:, None] * rng.normal(size=(n, m))
+    )
+    x[rng.random((n, m)) > share] = np.nan
+    for j in np.flatnonzero(np.isnan(x).all(axis=0)):
+        x[rng.integers(n), j] = rng.normal()
+    return x[~np.isnan(x).all(axis=1)]
+
+
+def with_gross(seed: int) -> Floats:
+    x = sparse(seed, n=8, m=18, share=0.8)
+    many = np.flatnonzero((~np.isnan(x)).sum(axis=0) >= 3)
+    j = many[0]
+    x[np.flatnonzero(~np.isnan(x[:, j]))[0], j] = 1e4
+    return x
+
+
+CASES = [sparse(seed) for seed in range(4)] + [
+    sparse(5, share=1.0),
+    sparse(6, share=1.0, bias=0.0),
+    sparse(7, n=3, m=6, share=0.7),
+    with_gross(8),
+    with_gross(9),
+    sparse(10, n=40, m=12, share=0.15),
+]
+
+
+@pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
+def test_noise_of_the_workers_is_that_of_the_plain_loop(x: Floats) -> None:
+    expected = plain.worker_noise(x)
+    noise = worker_noise(trueup.Answers.of(x))
+    facts = noise.apart.facts
+    assert facts.bias is not None
+    assert facts.bias_variance is not None
+    np.testing.assert_array_equal(noise.apart.gross, expected["gross"])
+    np.testing.assert_allclose(facts.bias, expected["bias"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(facts.bias_variance, expected["tb2"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(facts.pool, expected["pool"], rtol=1e-9)
+    np.testing.assert_allclose(noise.variance, expected["s"], rtol=1e-8)
+    np.testing.assert_allclose(noise.freedom, expected["d"], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", LINEAR + ROBUST)
+@pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
+def test_variances_are_those_of_the_plain_loop(x: Floats, method: str) -> None:
+    answers = trueup.Answers.of(x)
+    aggregate = run(find(method), answers)
+    share = np.zeros_like(x)
+    for block in answers.blocks():
+        at = np.repeat(np.arange(block.n_questions), block.counts)
+        p = aggregate.algorithm.weights(block, aggregate.state.of(block), aggregate.offset)
+        share[block.workers, at] = p
+    expected = plain.aggregate_variance(x, share, aggregate.x, robust=method in ROBUST)
+    found = moderated(answers, aggregate)
+    np.testing.assert_allclose(found.v, expected["v"], rtol=1e-7)
+    np.testing.assert_allclose(found.v_interval, expected["vi"], rtol=1e-7)
+    np.testing.assert_allclose(found.nu, expected["nu"], rtol=1e-7)
+    if method in LINEAR:
+        np.testing.assert_allclose(found.shift, expected["shift"], rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
+def test_native_weights_are_those_of_the_plain_loop(x: Floats) -> None:
+    expected = plain.native_weights(x)
+    aggregate = run(find("native"), trueup.Answers.of(x), tol=0.0)
+    np.testing.assert_allclose(aggregate.state["variance"], expected, rtol=1e-8)
+    t, _ = plain.native_fit(x)
+    np.testing.assert_allclose(aggregate.x, t, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["mean", "crh", "native", "median", "kdem", "subject_bias"])
+def test_panels_are_as_if_each_were_alone(method: str) -> None:
+    frames = [trueup.Answers.of(x) for x in CASES]
+    rows: dict[str, list[Any]] = {"panel": [], "question": [], "worker": [], "answer": []}
+    for b, x in enumerate(CASES):
+        for i, j in np.argwhere(~np.isnan(x)):
+            for name, value in zip(rows, (b, f"{b}-{j}", f"{b}-{i:02d}", x[i, j]), strict=True):
+                rows[name].append(value)
+    together = trueup.Answers.from_frame(rows, panel="panel")
+    found = certainty("moderated", together, run(find(method), together))
+    for b, alone in enumerate(frames):
+        one = certainty("moderated", alone, run(find(method), alone))
+        here = [together.question_ids.tolist().index(f"{b}-{j}") for j in range(alone.n_questions)]
+        np.testing.assert_allclose(found.v[here], one.v, rtol=1e-9)
+        np.testing.assert_allclose(found.v_interval[here], one.v_interval, rtol=1e-9)
+        np.testing.assert_allclose(found.nu[b], one.nu[0], rtol=1e-9)
+        np.testing.assert_allclose(found.shift[b], one.shift[0], rtol=1e-9, atol=1e-15)
+
+
+def test_of_a_plain_mean_it_is_the_usual_unbiased_variance() -> None:
+    x = sparse(3, n=6, m=40, share=1.0)
+    answers = trueup.Answers.of(x)
+    found = moderated(answers, run(find("mean"), answers))
+    clean = x - (x - x.mean(axis=0)).mean(axis=1, keepdims=True)
+    pool = ((clean - clean.mean(axis=0)) ** 2).sum() / (39 * 5)
+    # The two views of the weights differ a little, by chance; never upward.
+    np.testing.assert_allclose(found.v, pool / 6, rtol=0.01)
+    assert (found.v <= pool / 6 * (1 + 1e-12)).all()
+
+
+def test_variances_are_right_on_average_where_workers_differ() -> None:
+    """Mean over 400 panels, six first steps: within 15% of the true squared error beyond the common shift."""
+    answers, truth = trueup.simulate(workers=8, questions=30, panels=400, seed=5)
+    for method in ("mean", "crh", "native", "gtm"):
+        aggregate = run(find(method), answers)
+        error = np.mean((aggregate.x - truth) ** 2)
+        assert np.mean(moderated(answers, aggregate).v) == pytest.approx(error, rel=0.15)
+
+
+def test_large_biases_cost_no_digits() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5, 30))
+    shifted = x + np.array([0.0, 1e7, -3e7, 2e7, 5e6])[:, None]
+    a, b = (
+        worker_noise(trueup.Answers.of(each)).variance
+        for each in (x + 5 * rng.normal(size=(5, 1)), shifted)
+    )
+    np.testing.assert_allclose(b, a, rtol=1e-6)
+
+
+def test_one_absurd_answer_is_set_apart() -> None:
+    x = np.random.default_rng(1).normal(size=(5, 12))
+    x[2, 7] = 1e15
+    answers = trueup.Answers.of(x)
+    engine = MemoryEngine(answers)
+    gross = gross_questions(engine, survey(engine, answers))
+    assert gross.tolist() == [j == 7 for j in range(12)]
+    rest = set_apart(engine, survey(engine, answers)).facts.pool[0]
+    assert rest == pytest.approx(1.0, abs=0.5)
+
+
+def test_fewer_than_five_questions_are_never_gross() -> None:
+    x = np.random.default_rng(1).normal(size=(5, 4))
+    x[2, 3] = 1e9
+    assert not worker_noise(trueup.Answers.of(x)).apart.gross.any()
+
+
+def test_known_answer_variances_enter_as_precisions() -> None:
+    """Doubling precision of a worker's answers halves what their share adds, and equal ones change nothing."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(6, 25))
+    plain_answers = trueup.Answers.of(x)
+    equal = trueup.Answers.of(x, answer_variance=np.full(x.shape, 0.25))
+    for method in ("mean", "native"):
+        a = moderated(plain_answers, run(find(method), plain_answers))
+        b = moderated(equal, run(find(method), equal))
+        np.testing.assert_allclose(a.v, b.v, rtol=1e-9)
+    # Truly unequal: the first 12 questions have answers of a quarter of the variance of the others.
+    spread = np.where(np.arange(400) < 200, 0.25, 1.0)
+    truth = rng.normal(size=400)
+    x = truth + np.sqrt(spread) * rng.normal(size=(6, 400))
+    answers = trueup.Answers.of(x, answer_variance=np.broadcast_to(spread, x.shape).copy())
+    found = moderated(answers, run(find("mean"), answers)).v
+    assert found[:200].mean() == pytest.approx(0.25 / 6, rel=0.1)
+    assert found[200:].mean() == pytest.approx(1 / 6, rel=0.1)
