@@ -278,7 +278,7 @@ def linear_variance(
     behind = sum(p[i, j] ** 2 * K[i] for j in questions for i in range(n)) / squares
     sum1 = sum(v1[j] for j in questions)
     sum2 = sum(p[i, j] ** 2 * c[i] for j in questions for i in range(n))
-    ratio = min(max(sum2 / sum1, 0.01 ** max(1.0, 3 / behind)), 1.0)
+    ratio = min(max(sum2 / sum1, 0.01), 1.0)
     g = ratio ** (4 / (4 + behind))
 
     pattern = np.zeros(m)

@@ -24,6 +24,7 @@ from trueup.result import Diagnosis, Estimate
 
 if TYPE_CHECKING:
     from trueup import datasets, study, theory
+    from trueup.compare import compare
     from trueup.datasets.simulate import simulate
     from trueup.diagnosis import SecondStepDiagnosis, diagnose
 
@@ -39,6 +40,7 @@ __all__ = [
     "TrueupWarning",
     "__version__",
     "algorithms",
+    "compare",
     "datasets",
     "diagnose",
     "estimate",
@@ -56,6 +58,7 @@ _LATER = {
     "datasets": ("trueup.datasets", None),
     "study": ("trueup.study", None),
     "theory": ("trueup.theory", None),
+    "compare": ("trueup.compare", "compare"),
     "simulate": ("trueup.datasets", "simulate"),
     "diagnose": ("trueup.diagnosis", "diagnose"),
     "SecondStepDiagnosis": ("trueup.diagnosis", "SecondStepDiagnosis"),

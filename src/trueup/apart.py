@@ -16,6 +16,8 @@ from trueup.arrays import rectangles, segment_sum
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from trueup.algorithms.contract import Facts
     from trueup.arrays import Bools, Floats
     from trueup.block import Block
@@ -55,9 +57,11 @@ class Apart:
         return (self.facts.bias_variance > 0).astype(np.float64)
 
 
-def set_apart(engine: Engine, facts: Facts) -> Apart:
-    """Set gross questions and biases apart, in each panel."""
+def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) -> Apart:
+    """Set gross questions and biases apart, in each panel; `without` "gross" or "biases" leaves them in."""
     gross = gross_questions(engine, facts)
+    if "gross" in without:
+        gross = np.zeros_like(gross)
     if gross.any():
         engine = engine.adjusted(None, gross)
         sums, (within, overlap) = count(engine)
@@ -70,7 +74,7 @@ def set_apart(engine: Engine, facts: Facts) -> Apart:
             pool=pool,
             overlap=overlap,
         )
-    return _take_biases(engine, facts, gross)
+    return _take_biases(engine, facts, gross, keep="biases" not in without)
 
 
 def gross_questions(engine: Engine, facts: Facts) -> Bools:
@@ -101,7 +105,7 @@ def gross_questions(engine: Engine, facts: Facts) -> Bools:
     return gross
 
 
-def _take_biases(engine: Engine, facts: Facts, gross: Bools) -> Apart:
+def _take_biases(engine: Engine, facts: Facts, gross: Bools, *, keep: bool) -> Apart:
     """Estimate the bias of each worker; take it off where biases are more than noise.
 
         b_i  = mean_j (x_ij - mean_j)
@@ -142,7 +146,7 @@ def _take_biases(engine: Engine, facts: Facts, gross: Bools) -> Apart:
     below = facts.panel_sum(freedom * several)
     above = facts.panel_sum(facts.precision * bias**2) - s2 * facts.panel_sum(share)
     tb2 = np.divide(above, below, out=np.zeros(len(rest)), where=enough & (below > 0) & (s2 > 0))
-    tb2 = np.maximum(tb2, 0.0)
+    tb2 = np.maximum(tb2, 0.0) * keep
     bias = np.where(facts.spread(tb2) > 0, bias, 0.0)
     facts = replace(facts, pool=np.where(tb2 > 0, s2, facts.pool), bias=bias, bias_variance=tb2)
     if tb2.any():

@@ -12,6 +12,7 @@ from trueup.arrays import group_order, offsets, segment_max
 from trueup.block import ROUNDING
 from trueup.errors import counted, quoted
 from trueup.io.results import make_frame
+from trueup.shrinkage import BolderPrior
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -148,18 +149,25 @@ class Estimate:
     @cached_property
     def partition(self) -> Any:
         """Frame with the parts a question belongs to and with which probability; None where no partition was found."""
-        find = getattr(self.second_step.prior, "partition", None)
-        if find is None or self.answers.n_panels > 1:
+        prior, sure = self.second_step.prior, self.second_step.certainty
+        if not isinstance(prior, BolderPrior) or self.answers.n_panels > 1:
             return None
-        sure, x = self.second_step.certainty, self.aggregate.x
-        codes = None if self.groups is None else self.groups.codes
-        belongs = find(x, sure.v, groups=codes)
+        columns: dict[str, Any]
+        if prior.model[0].startswith("group") and self.groups is not None:
+            labelled = np.flatnonzero(self.groups.codes >= 0)
+            columns = {
+                "question": self.answers.question_ids.take(labelled),
+                "part": self.groups.ids.take(self.groups.codes[labelled]),
+                "probability": np.ones(len(labelled)),
+            }
+            return make_frame(self.answers.origin.kind, columns)
+        belongs = prior.partition(self.aggregate.x, sure.v)[0]
         if belongs is None:
             return None
         question, part = np.nonzero(belongs > SMALLEST_SHARE)
-        columns: dict[str, Any] = {
+        columns = {
             "question": self.answers.question_ids.take(question),
-            "part": part,
+            "part": part + 1,
             "probability": belongs[question, part],
         }
         return make_frame(self.answers.origin.kind, columns)

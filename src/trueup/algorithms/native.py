@@ -15,7 +15,7 @@ their own weights. Gross questions and biases are set apart while the workers ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -44,9 +44,15 @@ SMALLEST = 1e-4
 class Moderated(Algorithm):
     """Worker variances by EM, drawn toward the level of the median worker with two pseudo-answers.
 
-    How the noise of the workers is judged, whatever weights the first step gave them: pooling toward the mean level
-    would let one spammer spoil the good workers.
+    How the noise of the workers is judged, whatever weights the first step gave them.
+
+    Parameters
+    ----------
+    toward : {"median", "mean"}
+        The level. Pooling toward the mean level lets one spammer spoil the good workers; it is here for comparison.
     """
+
+    toward: Literal["median", "mean"] = "median"
 
     name = "moderated"
     shares_by_worker = True
@@ -77,6 +83,8 @@ class Moderated(Algorithm):
     ) -> tuple[Floats, Floats | float]:
         """Return the level toward which each worker is drawn, and with how many pseudo-answers."""
         facts = state.facts
+        if self.toward == "mean":
+            return facts.pool_of_worker, self.pseudo_answers
         mean = ss / np.maximum(count, 1.0)
         median = segment_median(mean, facts.n_informative, facts.panel_workers)
         return facts.spread(median), self.pseudo_answers

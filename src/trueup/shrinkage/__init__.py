@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from trueup.errors import TrueupError
 from trueup.shrinkage.adaptive import Adaptive
+from trueup.shrinkage.bolder import BolderPrior
 from trueup.shrinkage.contract import Halves, Posterior, Prior, ShrinkRule
 from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
-from trueup.shrinkage.mixed import MixedPrior
 from trueup.shrinkage.mixture import Mixture
 from trueup.shrinkage.normal import Normal, QuadraturePrior
 from trueup.shrinkage.unequal import Morris, NormalPrior, Sure
@@ -18,10 +18,10 @@ __all__ = [
     "EBE",
     "MEBE",
     "Adaptive",
+    "BolderPrior",
     "Halves",
     "Identity",
     "LinearPrior",
-    "MixedPrior",
     "Mixture",
     "Morris",
     "Normal",

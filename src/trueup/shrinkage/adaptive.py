@@ -2,8 +2,7 @@
 
 A mixture, groups or a regression gain much where what they assume holds, and do harm where answers are skewed or
 spread more where they are larger. So each has to predict workers that it has not seen better than the normal prior
-does (`earn`). The one with the largest gain of those whose gain is beyond chance is mixed in, with the weight that
-those workers ask for.
+does (`earn`). Of those whose gain is beyond chance the one with the largest gain takes its place.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.arrays import expand, offsets
+from trueup.shrinkage.bolder import BolderPrior, Part, check_groups
 from trueup.shrinkage.contract import Groups, ShrinkRule
 from trueup.shrinkage.earn import Score, Trial
 from trueup.shrinkage.grouped import OwnMeans, OwnPriors
-from trueup.shrinkage.mixed import MixedPrior, Part, check_groups
 from trueup.shrinkage.mixture import ONE, choose, named_mixtures
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
 from trueup.shrinkage.quadrature import interval_variance, per_panel
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from trueup.shrinkage.contract import Halves
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
-WHOLE = 0.75  # weight from which the bolder prior takes the whole place
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +60,7 @@ class _Questions:
 
 @dataclass(frozen=True)
 class Adaptive(ShrinkRule):
-    """A normal prior, with a mixture, groups or a regression mixed in where they have earned their place.
+    """A normal prior, or a mixture, groups or a regression where they have earned their place.
 
     Without `halves` it is the normal prior. Groups and covariates are tried where they are given.
 
@@ -81,15 +79,14 @@ class Adaptive(ShrinkRule):
     def __post_init__(self) -> None:
         check_caution(self.caution)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> MixedPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> BolderPrior:
         where, x, v = Groups.of(x, v, panels)
         normal = Normal(self.caution).fit(x, v, panels=where.panels, **known)
         model = normal.model.astype("<U16")
-        weight = np.zeros(len(model))
         nothing = np.full(len(model), np.nan)
         halves: Halves | None = known.get("halves")
         if halves is None:
-            return MixedPrior(normal, [], model, weight, nothing, nothing)
+            return BolderPrior(normal, [], model, nothing, nothing)
         questions = _gather(x, v, where.panels, known)
         gain, z, parts = nothing.copy(), nothing.copy(), []
         scores, fits = _try_all(questions, halves, normal.usable)
@@ -105,13 +102,12 @@ class Adaptive(ShrinkRule):
             )
             row = np.arange(len(model))
             gain, z = gains[best, row], zs[best, row]
-            for number, (score, fit) in enumerate(zip(scores, fits, strict=True)):
+            for number, fit in enumerate(fits):
                 mine = np.flatnonzero((best == number) & (z > BEYOND_CHANCE) & (gain > 0))
-                weight[mine] = np.where(score.weight[mine] > WHOLE, 1.0, score.weight[mine])
                 for name, part in fit(mine):
                     model[part.rows] = name
                     parts.append(part)
-        return MixedPrior(normal, parts, model, weight, gain, z)
+        return BolderPrior(normal, parts, model, gain, z)
 
 
 def _gather(x: Floats, v: Floats, panels: Ints, known: dict[str, Any]) -> _Questions:

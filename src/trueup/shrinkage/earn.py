@@ -4,13 +4,7 @@ The workers are split into halves A and B, several times. Both priors are fitted
 predict those of half B, and the other way round. With `N_j` and `M_j` the predictions by the normal and the bolder
 prior, `y_j` the target and `u_j = 1 / (v^B_j + mean v^A)`, averaged over splits and directions,
 
-    a_j = u_j (N_j - y_j)(N_j - M_j),   c_j = u_j (N_j - M_j)^2
-
-Going from N to M by a share omega lowers the weighted squared error by `sum (2 omega a_j - omega^2 c_j)`. Hence
-
-    gain   G = sum (2 a_j - c_j)              of the full step
-    z        = G / sqrt(sum (2 a_j - c_j)^2)
-    weight   = clip(sum a_j / sum c_j, 0, 1)  the best share
+    g_j = u_j ( (N_j - y_j)^2 - (M_j - y_j)^2 ),    gain G = sum g_j,    z = G / sqrt(sum g_j^2)
 
 The halves may have biases of their own, so their mean difference, weighted by u, is taken out of the target first.
 """
@@ -42,7 +36,6 @@ class Score:
 
     gain: Floats
     z: Floats
-    weight: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,25 +120,17 @@ class Trial:
 
     def score(self, predicted: Floats) -> Score:
         """Compare predictions with those of the normal prior, for each of all panels."""
+        # (N - y)^2 - (M - y)^2, without subtracting two large squares
         step = self.normal.mean - predicted
-        a = self.precision * (self.normal.mean - self.target) * step
-        c = self.precision * step * step
+        better = self.precision * step * (2.0 * (self.normal.mean - self.target) - step)
         count = int(self.bounds[-1])
-        a, c = (np.bincount(self.question, part, minlength=count) / self.turns for part in (a, c))
-        each = 2.0 * a - c
+        each = np.bincount(self.question, better, minlength=count) / self.turns
         gain = segment_sum(each, self.bounds)
         noise = np.sqrt(segment_sum(each * each, self.bounds))
-        below = segment_sum(c, self.bounds)
-        zero = np.zeros(len(gain))
-        z = np.divide(gain, noise, out=zero.copy(), where=noise > 0)
-        weight = np.divide(segment_sum(a, self.bounds), below, out=zero.copy(), where=below > 0)
+        z = np.divide(gain, noise, out=np.zeros(len(gain)), where=noise > 0)
         tried = np.zeros(len(gain), dtype=bool)
         tried[self.panel] = True
-        return Score(
-            np.where(tried, gain, np.nan),
-            np.where(tried, z, np.nan),
-            np.where(tried, np.clip(weight, 0.0, 1.0), np.nan),
-        )
+        return Score(np.where(tried, gain, np.nan), np.where(tried, z, np.nan))
 
     def mixtures(self, chosen: Chosen) -> Floats:
         """Predict by the mixture that each panel prefers, fitted anew to each half; elsewhere by the normal prior."""

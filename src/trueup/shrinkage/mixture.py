@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.arrays import expand, offsets
+from trueup.shrinkage.bolder import BolderPrior, Part
 from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 from trueup.shrinkage.expectation import (
@@ -29,7 +30,6 @@ from trueup.shrinkage.expectation import (
     fit_scale,
     responsibilities,
 )
-from trueup.shrinkage.mixed import MixedPrior, Part
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
 from trueup.shrinkage.quadrature import (
     CELLS,
@@ -452,14 +452,14 @@ class Mixture(ShrinkRule):
     def __post_init__(self) -> None:
         check_caution(self.caution)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> MixedPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> BolderPrior:
         groups, x, v = Groups.of(x, v, panels)
         normal = Normal(self.caution).fit(x, v, panels=groups.panels, **known)
         model = normal.model.astype("<U16")
-        weight, untried = np.zeros(len(model)), np.full(len(model), np.nan)
+        untried = np.full(len(model), np.nan)
         chosen = choose(x, v, groups.panels)
         parts = []
         for name, part in named_mixtures(x, v, groups.panels, chosen, np.arange(len(model))):
-            model[part.rows], weight[part.rows] = name, 1.0
+            model[part.rows] = name
             parts.append(part)
-        return MixedPrior(normal, parts, model, weight, untried, untried)
+        return BolderPrior(normal, parts, model, untried, untried)

@@ -9,7 +9,7 @@ are. Two views bracket the truth:
 
 and the more answers stand behind the weights, the more the first is believed:
 
-    g   = clip(sum v2 / sum v1, 0.01^max(1, 3/K), 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
+    g   = clip(sum v2 / sum v1, 0.01, 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
     v_j = g a_j sum v1 / sum a + g tb2 max(Q_j - sum_i P_i^2, 0)
 
 with `a_j` a pattern over questions of more moderated variances, `Q_j = sum_i p_ij^2` and `P_i = sum_j p_ij / m`. The
@@ -18,6 +18,7 @@ last term is the part of the worker biases that does not cancel, 0 in a complete
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,8 @@ from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
@@ -45,25 +48,55 @@ EVEN = 4.0
 LEAST = 0.01
 
 
+#: The pieces of the recipe and what each is for; `without` leaves some out, to see what they are worth.
+PIECES = {
+    "gross": "questions with one absurd answer are set aside",
+    "biases": "constant biases of workers are not noise",
+    "median level": "worker variances are drawn toward the median worker, not the mean",
+    "unbiased level": "worker variances are rescaled to the unbiased pooled variance",
+    "pattern": "questions differ by moderated worker variances, not by raw ones",
+    "luck": "weights are partly believed, the more so the more answers stand behind them",
+    "careful intervals": "intervals use variances on the safe side",
+    "clipping": "of medians, residuals are clipped and the step is damped by what was clipped off",
+    "freedom": "the prior and the intervals know that the variances are estimates",
+}
+
+
 def moderated(
-    answers: Answers, aggregate: Aggregate, *, noise: WorkerNoise | None = None
+    answers: Answers,
+    aggregate: Aggregate,
+    *,
+    noise: WorkerNoise | None = None,
+    without: Collection[str] = (),
 ) -> Certainty:
     """Return the moderated variances of the aggregates of a first step.
 
     A median of two answers is their mean: where no question has more, robust first steps are taken as linear.
     """
-    noise = noise or worker_noise(answers, bias=aggregate.bias)
+    unknown = set(without) - set(PIECES)
+    if unknown:
+        raise TrueupError(f"without: {min(unknown)!r} is not one of {', '.join(PIECES)}.")
+    if noise is None or without:
+        noise = worker_noise(answers, bias=aggregate.bias, without=without)
     if aggregate.kind == "robust" and answers.counts.max() > 2:
-        return robust(answers, aggregate, noise)
-    return _linear(answers, aggregate, noise)
+        found = robust(answers, noise, clipped="clipping" not in without)
+    else:
+        found = _linear(answers, aggregate, noise, without)
+    if "careful intervals" in without:
+        found = replace(found, v_interval=found.v)
+    if "freedom" in without:
+        found = replace(found, nu=np.full(answers.n_panels, np.inf))
+    return found
 
 
-def _linear(answers: Answers, aggregate: Aggregate, noise: WorkerNoise) -> Certainty:
+def _linear(
+    answers: Answers, aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]
+) -> Certainty:
     """Return the variances of weighted means."""
     facts, count, pool = noise.apart.facts, noise.count, noise.pool
     bias, gross, s = facts.bias, noise.apart.gross, noise.variance
     assert bias is not None  # noqa: S101  set with the noise
-    pattern = (count * s + PATTERN * pool) / (count + PATTERN)
+    pattern = s if "pattern" in without else (count * s + PATTERN * pool) / (count + PATTERN)
     careful = np.maximum(s, (count * s + CAREFUL * pool) / (count + CAREFUL))
     columns = np.column_stack([np.ones(len(s)), pattern, careful])
     engine = MemoryEngine(answers)
@@ -110,6 +143,8 @@ def _linear(answers: Answers, aggregate: Aggregate, noise: WorkerNoise) -> Certa
         facts.panel_sum(squared * count),
         facts.panel_sum(squared),
     )
+    if "luck" in without:
+        lucky = np.ones(len(lucky))
     borders, panel = answers.panel_questions, answers.question_panel
     usable = (answers.counts >= 2) & ~gross
     level = np.divide(
@@ -138,8 +173,7 @@ def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Fl
     """Return the factor g of each panel."""
     answers = np.divide(behind, weight, out=np.ones(len(weight)), where=weight > 0)
     ratio = np.divide(face, moderated, out=np.ones(len(face)), where=moderated > 0)
-    least = LEAST ** np.maximum(1.0, 3.0 / np.maximum(answers, 1e-3))
-    g: Floats = np.clip(ratio, least, 1.0) ** (EVEN / (EVEN + answers))
+    g: Floats = np.clip(ratio, LEAST, 1.0) ** (EVEN / (EVEN + answers))
     return g
 
 

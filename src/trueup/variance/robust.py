@@ -16,7 +16,6 @@ from trueup.engines.protocol import Visit
 from trueup.variance.certainty import Certainty
 
 if TYPE_CHECKING:
-    from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
     from trueup.block import Block
@@ -30,8 +29,8 @@ MEDIAN = 1.3
 MARGIN = 1.15
 
 
-def robust(answers: Answers, aggregate: Aggregate, noise: WorkerNoise) -> Certainty:  # noqa: ARG001
-    """Return the variances of medians and modes."""
+def robust(answers: Answers, noise: WorkerNoise, *, clipped: bool = True) -> Certainty:
+    """Return the variances of medians and modes; without clipping the pooled variance is taken."""
     apart, facts = noise.apart, noise.apart.facts
     gross, borders = apart.gross, answers.panel_questions
     scale = _robust_scale(answers, noise)
@@ -46,16 +45,16 @@ def robust(answers: Answers, aggregate: Aggregate, noise: WorkerNoise) -> Certai
 
     sweep = apart.engine.sweep(visit)
     freedom = facts.panel_sum(noise.freedom)
-    clipped = np.divide(
+    level = np.divide(
         sweep.panel_sums[0] * (freedom + 1.0),
         facts.overlap * freedom,
         out=np.zeros(len(freedom)),
         where=freedom > 0,
     )
-    clipped = np.minimum(clipped, facts.pool)
-    kept_share = np.divide(clipped, facts.pool, out=np.zeros(len(clipped)), where=facts.pool > 0)
+    level = np.minimum(level, facts.pool) if clipped else facts.pool
+    kept_share = np.divide(level, facts.pool, out=np.zeros(len(level)), where=facts.pool > 0)
     panel, counts = answers.question_panel, answers.counts
-    each = np.where(counts >= 3, MEDIAN, 1.0) * clipped[panel] / counts
+    each = np.where(counts >= 3, MEDIAN, 1.0) * level[panel] / counts
     v, v_interval = each * kept_share[panel], MARGIN * each
     if gross.any():
         v = _typical(v, counts, gross, borders)

@@ -14,6 +14,8 @@ from trueup.apart import Apart, set_apart
 from trueup.engines.memory import MemoryEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.engines.protocol import Engine
@@ -58,23 +60,31 @@ class WorkerNoise:
 
 
 def worker_noise(
-    answers: Answers, *, bias: Floats | None = None, engine: Engine | None = None
+    answers: Answers,
+    *,
+    bias: Floats | None = None,
+    engine: Engine | None = None,
+    without: Collection[str] = (),
 ) -> WorkerNoise:
     """Estimate the variance of each worker, biases and gross questions set apart.
 
-    `bias` are biases that the first step has taken off already.
+    `bias` are biases that the first step has taken off already; `without` leaves out pieces of the recipe, see
+    `trueup.variance.moderated.PIECES`.
     """
     engine = engine or MemoryEngine(answers)
     if bias is not None:
         engine = engine.adjusted(bias, None)
-    apart = set_apart(engine, survey(engine, answers))
+    apart = set_apart(engine, survey(engine, answers), without=without)
     facts = apart.facts
-    state = learn(Moderated(), apart.engine, facts, max_iter=ROUNDS, tol=0.0).state
+    judge = Moderated(toward="mean" if "median level" in without else "median")
+    state = learn(judge, apart.engine, facts, max_iter=ROUNDS, tol=0.0).state
     variance = state["variance"]
     # One factor for all workers of a panel, so that the level is the pooled variance, which is unbiased.
     total = facts.panel_sum(apart.freedom * variance)
     level = facts.pool * facts.panel_sum(apart.freedom)
     factor = np.divide(level, total, out=np.ones(len(total)), where=total > 0)
+    if "unbiased level" in without:
+        factor = np.ones(len(total))
     taken = facts.spread(apart.biased)
     return WorkerNoise(
         apart, variance * facts.spread(factor), np.maximum(apart.freedom - taken, 0.0)

@@ -1,4 +1,4 @@
-"""A normal prior for every panel, with a bolder prior mixed in where one has its place."""
+"""A normal prior for every panel, or a bolder one in its place."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class MixedPrior:
-    """A normal prior with a bolder one mixed in.
+class BolderPrior:
+    """A normal prior, or a bolder one that took its place.
 
     Attributes
     ----------
@@ -56,8 +56,6 @@ class MixedPrior:
         The bolder priors; no panel has two.
     model : array of str
         For each panel "none", "normal", "mixture", "scale mixture", "groups", "group means" or "regression".
-    weight : array
-        Weight of the bolder prior, 0 where there is none.
     gain, z : arrays
         What the best bolder prior gained on held-out workers, and how many standard errors that is. NaN where none was
         tried.
@@ -66,18 +64,13 @@ class MixedPrior:
     normal: QuadraturePrior
     parts: list[Part]
     model: NDArray[np.str_]
-    weight: Floats
     gain: Floats
     z: Floats
 
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
-        """Move the aggregates.
-
-        Means and shrinkage are mixed with weight omega, variances as those of a mixture of two beliefs:
-        `(1 - omega) var^N + omega var^M + omega (1 - omega) (e^N - e^M)^2`.
-        """
+        """Move the aggregates of each panel by the prior that it has."""
         groups, x, v = Groups.of(x, v, panels)
         common = self.normal.posterior(x, v, panels=groups.panels, **known)
         if not self.parts:
@@ -89,12 +82,8 @@ class MixedPrior:
             old = Posterior(common.mean[at], common.variance[at], common.shrinkage[at])
             here = {name: value[at] for name, value in known.items()}
             new = part.prior.posterior(x[at], v[at], panels=offsets(sizes), common=old, **here)
-            share = np.repeat(self.weight[part.rows], sizes)
-            rest = 1.0 - share
-            common.mean[at] = rest * old.mean + share * new.mean
-            apart = share * rest * (old.mean - new.mean) ** 2
-            common.variance[at] = rest * old.variance + share * new.variance + apart
-            common.shrinkage[at] = rest * old.shrinkage + share * new.shrinkage
+            common.mean[at], common.variance[at] = new.mean, new.variance
+            common.shrinkage[at] = new.shrinkage
         return common
 
     def partition(
