@@ -7,6 +7,8 @@ first step. Held-out answers are drawn in to five robust standard deviations, so
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.arrays import segment_median, segment_sum
-from trueup.draws import sample_of
+from trueup.draws import ENOUGH, sample_of
 from trueup.panels import Folds, folds
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ CLEAR = 2.0
 LARGE = 0.1
 #: Held-out answers further than this from the median of their question are drawn in, in robust standard deviations.
 WINSOR = 5.0
+#: A move of a truth, in pooled standard deviations, that no held-out answer can notice.
+ROUGH = 1e-3
+#: Questions of a large problem that are compared: so many that workers have fifty answers, within these limits.
+MOST, LEAST, ANSWERS_EACH = ENOUGH, 10_000, 50
 NORMAL = 1.4826
 
 
@@ -89,9 +95,7 @@ def choose(
     """
     algorithms = [find(each) for each in candidates]
     names = tuple(each.name or type(each).__name__ for each in algorithms)
-    sample = sample_of(answers, seed)
-    if sample is not None and answers.n_panels == 1:
-        answers = answers.subset(sample)
+    answers = comparable(answers, seed)
     panels = answers.n_panels
     workers = np.diff(answers.panel_workers)
     losses = np.zeros((len(algorithms), panels))
@@ -101,21 +105,36 @@ def choose(
         return Choice(names, np.zeros(panels, dtype=np.int64), nothing, nothing)
     split = folds(answers, FOLDS, seed=seed)
     target = winsorised(answers)
-    default = None
-    for number, algorithm in enumerate(algorithms):
-        x = run(algorithm, split.training, max_iter=max_iter, tol=tol, threads=threads).offset
-        loss = held_out(answers, split, x, target)
-        default = loss if default is None else default
-        losses[number] = segment_sum(loss, answers.panel_questions)
-        errors[number] = np.sqrt(segment_sum((default - loss) ** 2, answers.panel_questions))
-        if each is not None:
-            each(f"held-out workers: {names[number]}")
+
+    def loss_of(algorithm: Algorithm) -> Floats:
+        rough = max(tol, ROUGH)
+        x = run(algorithm, split.training, max_iter=max_iter, tol=rough, threads=threads).offset
+        return held_out(answers, split, x, target)
+
+    # The products leave the interpreter: candidates run side by side where there are processors for it.
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        default = None
+        for number, loss in enumerate(pool.map(loss_of, algorithms)):
+            default = loss if default is None else default
+            losses[number] = segment_sum(loss, answers.panel_questions)
+            errors[number] = np.sqrt(segment_sum((default - loss) ** 2, answers.panel_questions))
+            if each is not None:
+                each(f"held-out workers: {names[number]}")
     gain = losses[0] - losses
     clear = (gain > CLEAR * errors) | ((gain > errors) & (gain > LARGE * losses[0]))
     clear &= (gain > 0) & (workers >= FEWEST_WORKERS)
     clear[0] = True
     chosen = np.argmin(np.where(clear, losses, np.inf), axis=0)
     return Choice(names, chosen.astype(np.int64), losses, errors)
+
+
+def comparable(answers: Answers, seed: int) -> Answers:
+    """Return the answers to as many questions as a comparison needs; a single large problem is sampled."""
+    if answers.n_panels > 1:
+        return answers
+    wanted = ANSWERS_EACH * answers.n_workers * answers.n_questions // max(answers.n_answers, 1)
+    sample = sample_of(answers, seed, min(max(wanted, LEAST), MOST))
+    return answers if sample is None else answers.subset(sample)
 
 
 def winsorised(answers: Answers) -> Floats:

@@ -60,6 +60,8 @@ def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
     code = _hashes(ids, seed)
     if answers.question_source is not None:
         code = code[answers.question_source]
+    if answers.n_panels == 1:
+        return np.sort(np.argpartition(code, size)[:size])
     order = np.lexsort((code, answers.question_panel))
     inside = np.arange(len(code)) - np.repeat(offsets(sizes)[:-1], sizes)
     return np.sort(order[inside < size])
@@ -77,5 +79,7 @@ def _hashes(ids: Ids, seed: int) -> Floats:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return (z ^ (z >> np.uint64(31))).astype(np.float64)
     start = zlib.crc32(str(seed).encode())
-    codes = (zlib.crc32(str(each).encode(), start) for each in ids.tolist())
+    texts = (str(each).encode() for each in ids.tolist())
+    # Two checksums, since one of 32 bits is shared by some of a million ids.
+    codes = ((zlib.crc32(text, start) << 20) + zlib.adler32(text) % (1 << 20) for text in texts)
     return np.fromiter(codes, dtype=np.float64, count=len(ids))

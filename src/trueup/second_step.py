@@ -130,7 +130,7 @@ def second_step(
     alone = (aggregate.facts.overlap == 0)[answers.question_panel]
     alone = alone & (not aggregate.algorithm.needs_variance) & (not given)
     if noise is None and rule.variance == "moderated" and not alone.all():
-        noise = worker_noise(answers, bias=aggregate.bias)
+        noise = worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
     unknown = alone | np.isnan(sure.v)
     v, v_interval = (np.where(unknown, 0.0, each) for each in (sure.v, sure.v_interval))
@@ -139,7 +139,7 @@ def second_step(
     sample = sample_of(answers, seed)
     halves = None
     if rule.earns and not unknown.any() and not np.isnan(aggregate.variance).any():
-        noise = noise or worker_noise(answers, bias=aggregate.bias)
+        noise = noise or worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts)
         if sample is None:
             halves = halve(answers, aggregate, sure, noise, seed=seed)
         elif answers.n_panels == 1:

@@ -18,6 +18,8 @@ Everything here is in units of a panel: relative to the median of its aggregates
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,7 +30,7 @@ from trueup.errors import TrueupError
 from trueup.shrinkage.contract import Posterior
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trueup.arrays import Bools, Floats, Ints
 
@@ -42,7 +44,10 @@ EXACT = 300.0  # degrees of freedom from which a variance counts as known
 FLOOR = 1e-9  # smallest variance, relative to the median of the panel
 FAR = 1e70  # aggregates so many standard errors apart are not moved by any digit
 CELLS = 1 << 17  # numbers in a temporary array: they stay in the cache
+SEVERAL = 32  # tiles from which on threads are worth their start
 
+#: Numbers of some panels, and where their questions stand.
+Tile: TypeAlias = "tuple[Ints, Ints | slice]"
 #: Mean, variance and shrinkage of questions, panels x questions, given the numbers of the panels, where the questions
 #: stand, x and v.
 Read: TypeAlias = "Callable[[Ints, Ints | slice, Floats, Floats], tuple[Floats, Floats, Floats]]"
@@ -318,7 +323,9 @@ def posterior(
     """
     mean, variance, shrinkage = x.copy(), v_interval.copy(), np.zeros(len(x))
     same = careful is None and v_interval is v
-    for rows, at in tiles(panels, max(entries, 1), usable):
+
+    def move(tile: tuple[Ints, Ints | slice]) -> None:
+        rows, at = tile
         here = x[at].reshape(len(rows), -1)
         e, around, b = read(rows, at, here, v[at].reshape(len(rows), -1))
         other = e
@@ -330,7 +337,19 @@ def posterior(
         mean[at] = moved.reshape(shape)
         variance[at] = (around + (moved - other) ** 2).reshape(shape)
         shrinkage[at] = (caution * b).reshape(shape)
+
+    side_by_side(move, tiles(panels, max(entries, 1), usable), len(x) // max(entries, 1))
     return Posterior(mean, variance, shrinkage)
+
+
+def side_by_side(do: Callable[[Tile], None], parts: Iterable[Tile], about: int) -> None:
+    """Do all parts, on all processors where there are many of them; each writes a place of its own."""
+    if about < SEVERAL:
+        for part in parts:
+            do(part)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(do, parts))
 
 
 def interval_variance(v: Floats, v_interval: object) -> Floats:

@@ -77,7 +77,7 @@ def moderated(
     if unknown:
         raise TrueupError(f"without: {min(unknown)!r} is not one of {', '.join(PIECES)}.")
     if noise is None or without:
-        noise = worker_noise(answers, bias=aggregate.bias, without=without)
+        noise = worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts, without=without)
     if aggregate.kind == "robust" and answers.counts.max() > 2:
         found = robust(answers, noise, clipped="clipping" not in without)
     else:

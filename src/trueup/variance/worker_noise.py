@@ -16,6 +16,7 @@ from trueup.engines.memory import MemoryEngine
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from trueup.algorithms.contract import Facts
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.engines.protocol import Engine
@@ -64,17 +65,18 @@ def worker_noise(
     *,
     bias: Floats | None = None,
     engine: Engine | None = None,
+    facts: Facts | None = None,
     without: Collection[str] = (),
 ) -> WorkerNoise:
     """Estimate the variance of each worker, biases and gross questions set apart.
 
-    `bias` are biases that the first step has taken off already; `without` leaves out pieces of the recipe, see
-    `trueup.variance.moderated.PIECES`.
+    `bias` are biases that the first step has taken off already, `facts` what it knew of the answers; `without` leaves
+    out pieces of the recipe, see `trueup.variance.moderated.PIECES`.
     """
     engine = engine or MemoryEngine(answers)
     if bias is not None:
-        engine = engine.adjusted(bias, None)
-    apart = set_apart(engine, survey(engine, answers), without=without)
+        engine, facts = engine.adjusted(bias, None), None
+    apart = set_apart(engine, facts or survey(engine, answers), without=without)
     facts = apart.facts
     judge = Moderated(toward="mean" if "median level" in without else "median")
     state = learn(judge, apart.engine, facts, max_iter=ROUNDS, tol=0.0).state
