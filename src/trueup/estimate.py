@@ -14,7 +14,7 @@ from trueup.answers import Answers
 from trueup.bias import Biases, estimate_biases
 from trueup.choose import CANDIDATES, choose
 from trueup.errors import TrueupError, TrueupWarning, counted, quoted
-from trueup.gold import FEWEST, calibrate
+from trueup.gold import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.io.attributes import read_covariates, read_gold, read_groups
 from trueup.progress import Progress
 from trueup.result import Diagnosis, Estimate
@@ -163,7 +163,8 @@ def estimate(
         biases = estimate_biases(data) if bias else None
         clean = data if biases is None else biases.remove(data)
         algorithm, why = _first_step(method, clean, limits, seed, bar)
-        aggregate = run(algorithm, clean, **limits)
+        lesson = _lesson(clean, known.gold, limits)
+        aggregate = run(algorithm, clean, learn_from=lesson, **limits)
         bar.step(f"first step: {algorithm.name}")
         said = _warnings(clean, aggregate)
         for text in said:
@@ -245,6 +246,17 @@ def _first_step(
     return find(choice.candidates[int(choice.chosen[0])]), choice.reason
 
 
+def _lesson(data: Answers, gold: Floats | None, limits: dict[str, Any]) -> Answers | None:
+    """Return answers to learn the workers from, where enough truths are known to help with that."""
+    questions = np.flatnonzero(~np.isnan(gold)) if gold is not None else np.zeros(0, dtype=np.int64)
+    if gold is None or len(questions) < MANY:
+        return None
+    plain = run(find("mean"), data, **limits)
+    variance = np.where(np.isnan(plain.variance), 0.0, plain.variance)[questions]
+    expected, _ = consensus(plain.x[questions], variance, gold[questions])
+    return one_more_worker(data, questions, expected)
+
+
 def _with_bias_error(
     data: Answers, aggregate: Aggregate, moved: SecondStepResult, biases: Biases
 ) -> SecondStepResult:
@@ -270,7 +282,7 @@ def _result(parts: Parts) -> Estimate:
             mean, variance, freedom = calibration.apply(mean, variance)
             std_error = np.sqrt(variance)
             quantile = student_quantile(0.5 + 0.5 * parts.level, freedom)
-            assumptions[0] = str(calibration)
+            assumptions = []
         else:
             assumptions.append(f"{counted(int(is_gold.sum()), 'known truth')}: {TOO_FEW}")
         mean = np.where(is_gold, parts.known.gold, mean)
@@ -298,6 +310,7 @@ def _result(parts: Parts) -> Estimate:
             settled=bool(aggregate.settled.all()),
             why=parts.why,
             second_step=str(moved),
+            gold="" if calibration is None else str(calibration),
             assumptions=tuple(assumptions),
             warnings=(*parts.said, *_reversed(data, posterior)),
         ),

@@ -12,18 +12,22 @@ for every question. `calibrate` estimates them, `Calibration.apply` carries them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueup.arrays import offsets
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.answers import Answers
+    from trueup.arrays import Floats, Ints
 
 # With fewer known truths nothing is corrected: a spread and two parameters leave too little to learn from.
 FEWEST = 8
+# Known truths from which on they also help to judge the workers: with fewer they add more noise than they tell.
+MANY = 20
 # A correction is believed in full far above its error, and not at all below the square root of this many errors.
 DOUBT = 2.0
 # Freedom that the offset, the slope and the spread cost (a flat prior on the standard deviation costs one).
@@ -215,6 +219,30 @@ def consensus(aggregate: Any, variance: Any, truth: Any) -> tuple[Floats, Floats
     away = at - line.centre
     errors = line.spread + line.offset_error**2 + (line.slope_error * away) ** 2
     return truth + unit * (line.offset + line.slope * away), unit**2 * errors
+
+
+def one_more_worker(answers: Answers, questions: Ints, values: Floats) -> Answers:
+    """Return the answers of a single problem with a last worker who gives these values to these questions.
+
+    For learning the workers only: with what the crowd is expected to say as one more answer, a worker who answers a
+    question alone, or with one other, can be judged.
+    """
+    at = answers.indptr[questions + 1]
+    n = answers.n_workers
+    more = np.zeros(answers.n_questions, dtype=np.int64)
+    more[questions] = 1
+    known, precision, source = answers.worker_variance, answers.precision, answers.worker_source
+    source = np.arange(n) if source is None else source
+    return replace(
+        answers,
+        indptr=offsets(answers.counts + more),
+        workers=np.insert(answers.workers, at, n),
+        values=np.insert(answers.values, at, values - answers.centre[questions]),
+        precision=None if precision is None else np.insert(precision, at, 1.0),
+        worker_variance=None if known is None else np.append(known, np.nan),
+        worker_source=np.append(source, source[:1]),
+        panel_workers=np.array([0, n + 1]),
+    )
 
 
 class _Line(NamedTuple):

@@ -47,6 +47,8 @@ class Diagnosis:
         Why the method was chosen, if it was.
     second_step : str
         What the second step did, in words.
+    gold : str
+        What the known truths showed, in words.
     assumptions : tuple of str
         What the numbers rest on.
     warnings : tuple of str
@@ -59,6 +61,7 @@ class Diagnosis:
     settled: bool
     why: str = ""
     second_step: str = ""
+    gold: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -68,7 +71,7 @@ class Diagnosis:
         if self.iterations:
             rest = "came to rest" if self.settled else "had not come to rest"
             lines.append(f"{counted(self.iterations, 'iteration')}, after which the truths {rest}")
-        lines += [self.second_step] if self.second_step else []
+        lines += [text for text in (self.second_step, self.gold) if text]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)

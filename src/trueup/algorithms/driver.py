@@ -89,6 +89,7 @@ def run(
     tol: float = TOLERANCE,
     threads: int | None = None,
     engine: Engine | None = None,
+    learn_from: Answers | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Aggregate:
     """Run an algorithm over answers.
@@ -106,6 +107,8 @@ def run(
         Threads over blocks of questions; the result does not depend on it.
     engine : Engine, optional
         Where the passes run; default: in memory.
+    learn_from : Answers, optional
+        Answers from which the workers are learned instead, see `trueup.gold`; its first workers are those of `answers`.
     callback : callable, optional
         Called after each iteration with its number and the largest move of a truth, in pooled standard
         deviations.
@@ -120,8 +123,12 @@ def run(
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
     engine = engine or MemoryEngine(answers, threads=threads)
     facts = survey(engine, answers)
-    lesson, learned = algorithm.prepare(engine, facts)
-    outcome = learn(algorithm, lesson, learned, max_iter=max_iter, tol=tol, callback=callback)
+    school, known = engine, facts
+    if learn_from is not None:
+        school = MemoryEngine(learn_from, threads=threads)
+        known = survey(school, learn_from)
+    lesson, known = algorithm.prepare(school, known)
+    outcome = learn(algorithm, lesson, known, max_iter=max_iter, tol=tol, callback=callback)
     return _conclude(algorithm, engine, answers, facts, outcome, tol)
 
 
@@ -225,7 +232,8 @@ def _conclude(
     tol: float,
 ) -> Aggregate:
     """Find the final truths, then what is left over around them, then how sure they are."""
-    state = State(facts, outcome.state.values, outcome.state.step)
+    values = {name: value[: facts.n_workers] for name, value in outcome.state.values.items()}
+    state = State(facts, values, outcome.state.step)
     iterations, moved, active = outcome.iterations, outcome.moved, outcome.active
 
     def residuals(block: Block, kept: dict[str, Floats]) -> Visit:

@@ -12,7 +12,7 @@ import time
 import zlib
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from trueup.progress import Progress
 from trueup.second_step import second_step
 from trueup.shrinkage import EBE, ShrinkRule
 from trueup.shrinkage import find as find_rule
+from trueup.study.sources import Drawn
 from trueup.study.store import Store
 
 if TYPE_CHECKING:
@@ -32,10 +33,19 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.arrays import Floats, Ints
-    from trueup.study.sources import Drawn, Source
+    from trueup.study.sources import Source
 
 LEVEL = 0.95
 RESAMPLES = 400
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A source that knows more of its questions than the answers: groups or covariates."""
+
+    def known(self, drawn: Drawn) -> dict[str, Any]:
+        """Return the `groups` or `covariates` of the questions of these panels."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -190,21 +200,28 @@ def _run(
         truth = truth[: answers.n_questions]
     aggregate = run(algorithm, answers, max_iter=grid.max_iter, tol=grid.tol)
     panels = answers.panel_questions
-    base = _losses(panels, aggregate.x, truth)
+    base = losses_of(panels, aggregate.x, truth)
+    more = source.known(Drawn(answers, truth)) if isinstance(source, Informed) else {}
     oracle, oracle_b = linear_oracle(panels, aggregate.x, truth)
     noise = None
     found: list[tuple[str, Floats, float]] = []
     for step in grid.steps:
         rule = find_rule(step.shrink)
         moved = second_step(
-            answers, aggregate, rule, step.variance or rule.variance, noise=noise, seed=grid.seed
+            answers,
+            aggregate,
+            rule,
+            step.variance or rule.variance,
+            noise=noise,
+            seed=grid.seed,
+            **more,
         )
         noise = noise or moved.noise
         width = moved.half_width(answers, LEVEL)
         known = ~np.isnan(width)
         inside = np.abs(moved.posterior.mean - truth)[known] <= width[known]
         coverage = float(inside.mean()) if known.any() else float("nan")
-        found.append((step.name, _losses(panels, moved.posterior.mean, truth), coverage))
+        found.append((step.name, losses_of(panels, moved.posterior.mean, truth), coverage))
     seconds = (time.perf_counter() - start) / len(grid.steps)
     method = algorithm.name or type(algorithm).__name__
     return [
@@ -228,7 +245,7 @@ def linear_oracle(panels: Ints, x: Floats, truth: Floats) -> tuple[float, float]
     return 1.0 - across**2 / (below * before), across / below
 
 
-def _losses(panels: Ints, x: Floats, truth: Floats) -> Floats:
+def losses_of(panels: Ints, x: Floats, truth: Floats) -> Floats:
     """Return the mean squared error of each panel."""
     return segment_sum((x - truth) ** 2, panels) / np.maximum(np.diff(panels), 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +45,8 @@ def by(cells: Iterable[Cell], *names: str) -> dict[tuple[Any, ...], list[Cell]]:
         return tuple(getattr(cell, name) for name in names)
 
     found: dict[tuple[Any, ...], list[Cell]] = {}
-    for group, members in groupby(cells, key):
-        found.setdefault(group, []).extend(members)
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
     return found
 
 
