@@ -27,7 +27,7 @@ help:
 	@echo 'make lint     ruff check and ruff format --check'
 	@echo 'make types    mypy'
 	@echo 'make format   format the code and mend what ruff can mend'
-	@echo 'make bench    time the first step (benchmarks/first_step.py)'
+	@echo 'make bench    time both steps (benchmarks/)'
 	@echo 'make clean    remove .venv and caches'
 	@echo ''
 	@echo 'PYTHON=/path/to/python3.12 picks the Python; JOBS=2 the test processes; PYTEST_ARGS="-k name" the tests.'
@@ -62,8 +62,9 @@ format:
 
 bench:
 	@$(VENV) bench
-	@echo 'trueup: running benchmarks/first_step.py ...'
+	@echo 'trueup: running benchmarks/first_step.py and second_step.py ...'
 	@$(RUN) benchmarks/first_step.py
+	@$(RUN) benchmarks/second_step.py
 
 clean:
 	@echo 'trueup: removing .venv and caches ...'
