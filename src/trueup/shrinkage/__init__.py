@@ -8,6 +8,7 @@ from __future__ import annotations
 from trueup.errors import TrueupError
 from trueup.shrinkage.adaptive import Adaptive
 from trueup.shrinkage.bolder import BolderPrior
+from trueup.shrinkage.check import check_shrink_rule
 from trueup.shrinkage.contract import Halves, Posterior, Prior, ShrinkRule
 from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
 from trueup.shrinkage.mixture import Mixture
@@ -32,6 +33,7 @@ __all__ = [
     "ShrinkRule",
     "Stein",
     "Sure",
+    "check_shrink_rule",
     "find",
     "names",
 ]

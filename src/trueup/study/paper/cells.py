@@ -229,7 +229,7 @@ def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figur
 
 
 def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figure]:
-    """Draw a line for each source, a panel for each method: for psi_H as printed, the plug-in variance and our own step."""
+    """Draw a line for each source, a panel for each method: psi_H as printed, plug-in variance, our own step."""
     names = {cell.source for cell in cells}
     common = set.intersection(*({c.m for c in cells if c.source == name} for name in names))
     m = sorted(common)[len(common) // 2]

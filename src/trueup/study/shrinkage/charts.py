@@ -9,6 +9,18 @@ if TYPE_CHECKING:
 
 HEIGHT = 190
 ROW = 22
+#: What fields are called at axes and legends, where that is not their name.
+TITLES = {
+    "n": "workers (n)",
+    "m": "questions (m)",
+    "ratio": "risk after / before",
+    "share": "share of the gain",
+    "step": "second step",
+    "method": "first step",
+    "source": "data",
+    "factor": "part of the step that is taken",
+    "change": "change of the ratio",
+}
 
 
 def lines(
@@ -28,13 +40,20 @@ def lines(
     encoding = {
         "x": {
             "field": x,
+            "title": TITLES.get(x, x),
             "type": "ordinal",
             "sort": list(dict.fromkeys(row[x] for row in shown)),
             "axis": {"labelAngle": 0},
         },
-        "y": {"field": y, "type": "quantitative", "scale": scale},
+        "y": {
+            "field": y,
+            "title": TITLES.get(y, y),
+            "type": "quantitative",
+            "scale": scale,
+        },
         "color": {
             "field": colour,
+            "title": TITLES.get(colour, colour),
             "type": "nominal",
             "sort": list(dict.fromkeys(row[colour] for row in shown)),
         },
@@ -80,7 +99,12 @@ def marks(
             "title": None,
             "axis": {"labelLimit": 300, "grid": True},
         },
-        "x": {"field": value, "type": "quantitative", "scale": scale},
+        "x": {
+            "field": value,
+            "title": TITLES.get(value, value),
+            "type": "quantitative",
+            "scale": scale,
+        },
         "tooltip": [
             {"field": name},
             *([{"field": colour}] if colour else []),

@@ -44,7 +44,21 @@ SETS = ("groceries", "dots", "pies", "calories", "population", "emotions", "nflx
 SPARSE = ("calories", "population")
 CATD_PAPER = CATD(preset="paper")
 # Source files whose change makes finished cells worthless.
-RESULTS_FROM = ("algorithms", "engines", "shrinkage", "variance", "datasets", "study/harness.py")
+RESULTS_FROM = (
+    "algorithms/", "datasets/", "engines/", "shrinkage/", "variance/", "study/harness.py",
+    "study/sources.py", "study/shrinkage/designs.py",
+)  # fmt: skip
+
+
+def fingerprint() -> str:
+    """Return a short name of the code that results come from."""
+    home = Path(trueup.__file__).parent
+    code = sha256()
+    for path in sorted(home.rglob("*.py")):
+        name = path.relative_to(home).as_posix()
+        if "/" not in name or name.startswith(RESULTS_FROM):
+            code.update(name.encode() + path.read_bytes())
+    return code.hexdigest()[:10]
 
 
 @dataclass(frozen=True)
@@ -87,11 +101,12 @@ class Context:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     _loaded: dict[str, Sampled | TrueupError] = field(default_factory=dict)
+    _code: str = field(default_factory=fingerprint)
 
     @property
     def finished(self) -> Path:
         """The folder of finished cells; another one whenever the code that makes them has changed."""
-        return self.out / f"finished-{fingerprint()}"
+        return self.out / f"finished-{self._code}"
 
     def cells_of(
         self,
@@ -179,14 +194,3 @@ def _load(name: str, data: str | None) -> Sampled:
         names = [str(dataset.blocks[id_]) for id_ in answers.question_ids.tolist()]
         blocks = np.unique(names, return_inverse=True)[1]
     return Sampled(name, answers, truth[known], sparse=name in SPARSE, blocks=blocks)
-
-
-def fingerprint() -> str:
-    """Return a short name of the code that results come from."""
-    home = Path(trueup.__file__).parent
-    code = sha256()
-    for path in sorted(home.rglob("*.py")):
-        name = path.relative_to(home).as_posix()
-        if "/" not in name or name.startswith(RESULTS_FROM):
-            code.update(name.encode() + path.read_bytes())
-    return code.hexdigest()[:10]

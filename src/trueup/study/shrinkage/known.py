@@ -53,7 +53,8 @@ def known_variance(context: Context) -> Section:
             + ", a mixture wins most where there are clusters"
         ),
         verdict=(
-            f"Above 1 beyond two standard errors: the normal prior in {len(above)} of {len(mine)} cells "
+            "Wanted: a normal prior that is nowhere above 1 beyond two standard errors. "
+            f"Above are: the normal prior in {len(above)} of {len(mine)} cells "
             f"({several([named(cell) for cell in above])}), the mixture, which nothing keeps in check here, in "
             f"{len(bold_above)} ({several([named(cell) for cell in bold_above])}). Its smallest ratio is "
             f"{gain.ratio:.2f} ({gain.source}, m = {gain.m}), where the normal prior has "
@@ -61,8 +62,8 @@ def known_variance(context: Context) -> Section:
         ),
         holds=not above,
         text=(
-            f"One aggregate per question, with normal noise of known variance {VARIANCE}. James-Stein is equation (1) of "
-            "the paper with its positive part and the right variance. The adaptive rule has no workers to check its "
+            f"One aggregate per question, with normal noise of known variance {VARIANCE}. James-Stein is equation (1) "
+            "of the paper with its positive part and the right variance. The adaptive rule has no workers to check its "
             "bolder priors on and is the normal prior here."
         ),
         figures=[

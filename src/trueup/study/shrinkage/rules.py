@@ -96,9 +96,9 @@ class Known:
 OURS, SHIPPED = "ours", "ours, cautious"
 PRINTED, PLUGIN, RIGHT = "psi_H", "plug-in", "right variance"
 RULES: tuple[SecondStep, ...] = (
-    SecondStep(PRINTED, "psi_H", EBE(positive=True)),
-    SecondStep(PLUGIN, "plugin", EBE(positive=True)),
-    SecondStep(RIGHT, "moderated", EBE(positive=True)),
     SecondStep(OURS, None, Ours(caution=1.0)),
     SecondStep(SHIPPED, None, Ours(caution=SHIPPED_CAUTION)),
+    SecondStep(RIGHT, "moderated", EBE(positive=True)),
+    SecondStep(PLUGIN, "plugin", EBE(positive=True)),
+    SecondStep(PRINTED, "psi_H", EBE(positive=True)),
 )

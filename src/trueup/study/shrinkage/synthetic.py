@@ -39,14 +39,8 @@ def synthetic_grid(context: Context) -> Section:
     steps = [step.name for step in context.rules]
     mine = [cell for cell in cells if cell.step == OURS]
     above, far = beyond(mine), beyond(mine, 1.01, 3.0)
-    covered = [
-        cell
-        for cell in averages(
-            [cell for cell in mine if cell.method != "crh"],
-            "source", "method", "m",
-            value="coverage",
-        )
-    ]  # fmt: skip
+    linear = [cell for cell in mine if cell.method != "crh"]
+    covered = averages(linear, "source", "method", "m", value="coverage")
     outside = [row for row in covered if not _inside(row["source"], row["coverage"])]
     others = [
         f"{step} {len(beyond(c for c in cells if c.step == step))}"
@@ -77,19 +71,21 @@ def synthetic_grid(context: Context) -> Section:
     return Section(
         title=f"Synthetic answers: ours {lost}, and its intervals cover {low:.0%} to {high:.0%}",
         verdict=(
+            "Wanted: no cell above 1.01 beyond three standard errors, coverage of the 95% intervals from 93% to 98%. "
             f"{len(far)} of {len(mine)} cells are above 1.01 beyond three standard errors "
-            f"({several([named(cell) for cell in far])}); {len(above)} are above 1 beyond two, where chance alone "
-            f"would give {0.023 * len(mine):.0f} if the step did nothing. The other second steps: {', '.join(others)}. "
-            f"Coverage of the 95% intervals, averaged over n, is outside the range asked for in {len(outside)} of "
-            f"{len(covered)} combinations of truth, m and first step (mean, native): "
+            f"({several([named(cell) for cell in far])}); {len(above)} are above 1 beyond two "
+            f"({several([named(cell) for cell in above])}). The other second steps, above 1 beyond two: "
+            f"{', '.join(others)}. Coverage, averaged over n, is outside the range in {len(outside)} of {len(covered)} "
+            "combinations of truth, m and first step (mean, native): "
             f"{several([_say(row) for row in sorted(outside, key=lambda row: row['coverage'])])}."
         ),
-        holds=(not far and not outside) or (None if not far else False),
+        holds=False if far else (None if outside else True),
         text=(
-            f"Worker variances N(1, 0.5²), cut off at 0, worker biases with standard deviation {BIAS}, complete panels; "
-            f"{context.samples:,} panels a cell. {OURS} is the adaptive rule with its whole step, {SHIPPED} takes the "
-            "part of it that is the default. psi_H is the variance of the paper as printed with the positive part of "
-            "its rule, plug-in the variance of a weighted mean, right variance the paper's rule with our variance."
+            f"Worker variances N(1, 0.5²), cut off at 0, worker biases with standard deviation {BIAS}, complete "
+            f"panels; {context.samples:,} panels a cell. {OURS} is the adaptive rule with its whole step, {SHIPPED} "
+            "takes the part of it that is the default. psi_H is the variance of the paper as printed with the positive "
+            "part of its rule, plug-in the variance of a weighted mean, right variance the paper's rule with our "
+            "variance."
         ),
         figures=_figures(cells, context),
         tables=[_summary(cells, steps), worst_cells(cells, steps)],
@@ -109,7 +105,7 @@ def _figures(cells: Sequence[Cell], context: Context) -> list[Figure]:
     native = [cell for cell in cells if cell.method == "native"]
     mine = [cell for cell in cells if cell.step == OURS]
     note = f"Averages over the numbers of workers, native first step. {context.samples:,} panels a cell."
-    figures = [
+    return [
         Figure(
             "Risk after / before the second step against the number of questions",
             lines(
@@ -137,7 +133,6 @@ def _figures(cells: Sequence[Cell], context: Context) -> list[Figure]:
             "promised.",
         ),
     ]  # fmt: skip
-    return figures
 
 
 def _summary(cells: Sequence[Cell], steps: Sequence[str]) -> Table:

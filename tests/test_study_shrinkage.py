@@ -1,0 +1,270 @@
+"""The study of our second step, small: its numbers are those of a plain loop, rules are added in one line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import browser
+import trueup
+from trueup import TrueupError
+from trueup.algorithms.driver import run as run_first
+from trueup.algorithms.registry import find
+from trueup.second_step import second_step
+from trueup.shrinkage import Adaptive, Normal, Sure
+from trueup.study import SecondStep, shrinkage
+from trueup.study.harness import seed_of
+from trueup.study.shrinkage import choice, designs, rules, synthetic
+from trueup.study.shrinkage.bayes import PRIORS
+from trueup.study.shrinkage.caution import FACTORS, caution_rows
+from trueup.study.shrinkage.context import CATD_PAPER, Context
+from trueup.study.shrinkage.real import SMALL
+from trueup.study.shrinkage.rules import OURS, SHIPPED, Ours, Unaware
+from trueup.study.shrinkage.special import INFORMED
+from trueup.study.shrinkage.words import beyond, worst_cells
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SYNTHETIC_PARTS = ["synthetic_grid", "known_variance", "figures_to_reach"]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return Context(out=tmp_path, samples=12, quick=True, progress=False)
+
+
+@pytest.fixture
+def without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRUEUP_DATA", str(tmp_path))
+    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_the_page_says_what_was_found_and_the_tables_hold_it(tmp_path: Path) -> None:
+    page = shrinkage.run(
+        tmp_path, quick=True, samples=4, progress=False, parts=[*SYNTHETIC_PARTS, "share_of_gain"]
+    )
+    text = page.read_text(encoding="utf-8")
+    for words in ("Figures to reach", "Synthetic answers", "Share of the attainable gain"):
+        assert words in text
+    cells = rows_of(tmp_path / "cells.csv")
+    assert {row["part"] for row in cells} == {*SYNTHETIC_PARTS, "share_of_gain"}
+    names = {row["step"] for row in cells if row["part"] == "synthetic_grid"}
+    assert names == {rule.name for rule in rules.RULES}
+    figures = rows_of(tmp_path / "figures.csv")
+    assert {row["number"] for row in figures} == {"1", "2", "3", "4", "6", "10"}
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "| true values | first step |" in summary
+    assert "| ---: |" in summary
+    widths = {line.count(" | ") for line in summary.splitlines() if line.startswith("| 10 | Shif")}
+    assert widths == {4}
+
+
+def test_a_row_is_what_a_plain_loop_over_estimate_gives(context: Context) -> None:
+    source = context.synthetic(["three clusters"])[0]
+    cells = context.cells_of("loop", [source], [(4, 16)], ["crh"])
+    answers, truth = source.draw(12, 4, 16, seed_of(0, source, 4, 16))
+    for name, caution in ((OURS, 1.0), (SHIPPED, trueup.estimate.__globals__["CAUTION"])):
+        base, losses, inside = [], [], []
+        for number in range(12):
+            est = trueup.estimate(answers.panel(number), method="crh", caution=caution)
+            here = truth[answers.question_panel == number]
+            base.append(np.mean((est.base - here) ** 2))
+            losses.append(np.mean((est.estimate - here) ** 2))
+            inside += ((est.lower <= here) & (here <= est.upper)).tolist()
+        cell = next(cell for cell in cells if cell.step == name)
+        assert cell.ratio == pytest.approx(np.mean(losses) / np.mean(base), rel=1e-9)
+        assert cell.coverage == pytest.approx(np.mean(inside), abs=0.02)
+
+
+def test_ours_is_the_adaptive_rule_with_the_same_caution() -> None:
+    answers, _ = trueup.simulate(6, 40, panels=8, truth="clustered", seed=3)
+    aggregate = run_first(find("mean"), answers)
+    for caution in (1.0, 0.8, 0.3, 1.0):
+        ours, plain = (
+            second_step(answers, aggregate, rule)
+            for rule in (Ours(caution=caution), Adaptive(caution=caution))
+        )
+        assert ours.models == plain.models
+        np.testing.assert_array_equal(ours.posterior.mean, plain.posterior.mean)
+        np.testing.assert_array_equal(ours.posterior.variance, plain.posterior.variance)
+    assert set(plain.models) > {"normal"}
+
+
+def test_an_added_rule_is_in_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = SecondStep("my rule", "moderated", Sure())
+    monkeypatch.setattr(rules, "RULES", (*rules.RULES, added))
+    monkeypatch.setattr(synthetic, "METHODS", ("mean", "native"))
+    page = shrinkage.run(tmp_path, quick=True, samples=3, progress=False, parts=["synthetic_grid"])
+    assert sum(row["step"] == "my rule" for row in rows_of(tmp_path / "cells.csv")) > 50
+    assert ">mean my rule</th>" in page.read_text(encoding="utf-8")
+    assert "| my rule |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+
+def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise AssertionError("run again")
+
+    options: dict[str, Any] = {"quick": True, "samples": 3, "progress": False}
+    shrinkage.run(tmp_path, **options, parts=["known_variance"])
+    monkeypatch.setattr("trueup.study.harness.second_step", broken)
+    shrinkage.run(tmp_path, **options, parts=["known_variance"])
+    with pytest.raises(AssertionError, match="run again"):
+        shrinkage.run(tmp_path, **options | {"seed": 1}, parts=["known_variance"])
+
+
+@pytest.mark.parametrize(
+    ("name", "density", "start"),
+    [
+        ("N(0, 1)", lambda t: norm.pdf(t), -np.inf),
+        ("exponential", lambda t: 0.5 * np.exp(-0.5 * t), 0.0),
+        (
+            "three clusters",
+            lambda t: sum(norm.pdf(t, at, 0.3) for at in (0.0, 10.0, 30.0)),
+            -np.inf,
+        ),
+    ],
+)
+def test_the_bayes_rules_are_posterior_means(name: str, density: Any, start: float) -> None:
+    for x, v in ((0.7, 0.3), (2.5, 1.1), (-1.0, 0.2)):
+        low = max(start, x - 12.0)
+
+        def weight(t: float, x: float = x, v: float = v) -> float:
+            return float(density(t) * norm.pdf(x, t, np.sqrt(v)))
+
+        total = quad(weight, low, x + 12.0, points=[x])[0]
+        first = quad(lambda t: t * weight(t), low, x + 12.0, points=[x])[0]
+        found = PRIORS[name](np.array([x]), np.array([v]))[0]
+        assert found == pytest.approx(first / total, rel=1e-5)
+
+
+def test_points_have_a_posterior_mean_too() -> None:
+    x, v = np.array([1.2, 2.9]), np.array([0.4, 0.4])
+    ratio = np.exp(-(x**2) / 0.8) / np.exp(-((x - 3.0) ** 2) / 0.8)
+    assert PRIORS["two points"](x, v) == pytest.approx(3.0 / (1.0 + ratio))
+    assert PRIORS["constant"](x, v).tolist() == [0.0, 0.0]
+
+
+def test_the_risk_is_a_parabola_in_the_caution(context: Context) -> None:
+    source = context.synthetic(["N(0, 0.09)"])[0]
+    more = [SecondStep(f"at {g}", None, Ours(caution=g)) for g in FACTORS]
+    steps = [*rules.RULES, SMALL, *more]
+    cells = context.cells_of("caution", [source], [(3, 12)], ["mean", "native"], steps)
+    found = {row["factor"]: row["ratio"] for row in caution_rows(cells) if row["data"] != "all"}
+    for factor in FACTORS:
+        run = [cell.ratio for cell in cells if cell.step == f"at {factor}"]
+        assert found[factor] == pytest.approx(np.mean(run), rel=1e-9)
+
+
+def test_groups_and_covariates_reach_the_second_step(context: Context) -> None:
+    steps = [
+        SecondStep(OURS, None, Ours(caution=1.0)),
+        SecondStep("nothing", None, Unaware(caution=1.0)),
+    ]
+    useful = [INFORMED[0], INFORMED[2]]
+    cells = context.cells_of("told", useful, [(5, 50)], ["mean"], steps)
+    for design in useful:
+        told, not_told = (c.ratio for c in cells if c.source == design.name)
+        assert told < not_told - 0.05
+        bayes, error = design.bayes_ratio(12, 5, 50, 0)
+        assert bayes < told + 2 * error
+    drawn = useful[0].draw(2, 5, 50, 1)
+    assert useful[0].known(drawn)["groups"].tolist() == [*np.repeat(range(5), 10)] * 2
+    assert designs.covariate(50)["covariates"].shape == (50, 1)
+
+
+def test_the_choice_is_one_of_the_candidates(context: Context) -> None:
+    source = choice.Contaminated()
+    rows = context.rows_of("choice", [("one", lambda: choice._cell(context, source, 5, 30))])
+    row = rows[0]
+    candidates = [row[name] for name in choice.CANDIDATES]
+    assert min(candidates) == 1.0
+    assert 0 < row[choice.AUTO] <= max(candidates) * 1.5
+    assert row["samples"] == 12
+
+
+def test_the_worst_cells_come_first(context: Context) -> None:
+    cells = context.cells_of(
+        "worst",
+        context.synthetic(["constant", "N(0, 25)"]),
+        [(3, 6), (8, 10)],
+        [CATD_PAPER, "mean"],
+    )
+    table = worst_cells(cells, [rule.name for rule in rules.RULES])
+    ratios = [float(str(row[4])) for row in table.rows]
+    assert ratios == sorted(ratios, reverse=True)
+    assert len(ratios) == 8
+    assert all(cell.ratio > 1 for cell in beyond(cells))
+
+
+def test_real_answers_sets_that_are_missing_are_named(
+    tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("TRUEUP_DATA")
+    some = tmp_path / "data"
+    some.mkdir()
+    for name in ("emotions", "groceries"):
+        (some / name).symlink_to(data_folder / name)
+    page = shrinkage.run(
+        tmp_path / "out", quick=True, samples=4, progress=False, data=some, parts=["real_data"]
+    )
+    text = page.read_text(encoding="utf-8")
+    assert "Not run, because the data are not here: dots, pies" in text
+    cells = rows_of(tmp_path / "out" / "cells.csv")
+    assert {row["source"] for row in cells} == {"emotions", "groceries"}
+    assert len(rows_of(tmp_path / "out" / "caution.csv")) == 3 * len(FACTORS)
+
+
+def test_without_data_the_rest_still_runs(without_data: Path) -> None:
+    page = shrinkage.run(
+        without_data / "out", quick=True, samples=3, progress=False, data=without_data,
+        parts=["real_data", "biases", "gold_questions"],
+    )  # fmt: skip
+    text = page.read_text(encoding="utf-8")
+    assert "Not run: none of the data sets is here" in text
+    assert "Worker biases" in text
+    assert "the data are not here: nflx_public" in text
+    assert len(rows_of(without_data / "out" / "gold_questions.csv")) == 6
+
+
+@pytest.mark.needs("browser")
+def test_the_page_opens_without_network_and_draws_every_chart(
+    tmp_path: Path, without_data: Path
+) -> None:
+    page = shrinkage.run(
+        tmp_path / "out",
+        quick=True,
+        samples=3,
+        progress=False,
+        parts=["known_variance", "ablation"],
+    )
+    seen = browser.look(page)
+    assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == 2
+    assert seen.console == []
+
+
+def test_wrong_requests_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TrueupError, match="samples"):
+        shrinkage.run(tmp_path, samples=1)
+    with pytest.raises(TrueupError, match="everything"):
+        shrinkage.run(tmp_path, parts=["everything"])
+
+
+def test_normal_and_ours_agree_where_no_bolder_prior_is_tried() -> None:
+    answers, _ = trueup.simulate(4, 6, panels=5, seed=1)
+    aggregate = run_first(find("mean"), answers)
+    one, other = (second_step(answers, aggregate, rule) for rule in (Ours(1.0), Normal(1.0)))
+    np.testing.assert_array_equal(one.posterior.mean, other.posterior.mean)
