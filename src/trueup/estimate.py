@@ -275,8 +275,9 @@ def _result(parts: Parts) -> Estimate:
     calibration = None
     if parts.known.gold is not None:
         is_gold = ~np.isnan(parts.known.gold)
-        # What cannot be known without gold is part of the spread that gold shows.
-        variance = np.where(np.isnan(std_error), 0.0, std_error) ** 2
+        # What cannot be known without gold is part of the spread that gold shows; a shift that all questions share
+        # through the biases of the workers is part of the offset.
+        variance = np.where(np.isnan(std_error), 0.0, posterior.variance)
         calibration = calibrate(mean[is_gold], variance[is_gold], parts.known.gold[is_gold])
         if calibration is not None:
             mean, variance, freedom = calibration.apply(mean, variance)

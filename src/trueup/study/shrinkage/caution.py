@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.report.page import Figure, Table
+from trueup.shrinkage.normal import CAUTION
 from trueup.study.shrinkage.charts import lines
-from trueup.study.shrinkage.rules import OURS, SHIPPED, SHIPPED_CAUTION
+from trueup.study.shrinkage.rules import OURS, SHIPPED
 from trueup.study.shrinkage.words import mean
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from trueup.study.harness import Cell
 
 FACTORS = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
-RUN = {"ours, 0.3": 0.3, SHIPPED: SHIPPED_CAUTION, OURS: 1.0}
+RUN = {"ours, 0.3": 0.3, SHIPPED: CAUTION, OURS: 1.0}
 ALL = "mean of the sets"
 
 

@@ -88,6 +88,8 @@ class Context:
         Tidy tables of the other parts, by name.
     points : list of Point
         Figures with a range they should be in.
+    code : str
+        Name of the code that results come from.
     """
 
     out: Path
@@ -100,13 +102,13 @@ class Context:
     cells: list[tuple[str, Cell]] = field(default_factory=list)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
+    code: str = field(default_factory=fingerprint)
     _loaded: dict[str, Sampled | TrueupError] = field(default_factory=dict)
-    _code: str = field(default_factory=fingerprint)
 
     @property
     def finished(self) -> Path:
         """The folder of finished cells; another one whenever the code that makes them has changed."""
-        return self.out / f"finished-{self._code}"
+        return self.out / f"finished-{self.code}"
 
     def cells_of(
         self,
@@ -150,9 +152,10 @@ class Context:
         return rows
 
     def synthetic(
-        self, names: Iterable[str] = tuple(TRUTHS), *, bias: float = BIAS
+        self, names: Iterable[str] | None = None, *, bias: float = BIAS
     ) -> list[Synthetic]:
-        """Return simulators of these truths."""
+        """Return simulators of these truths, or of all."""
+        names = TRUTHS if names is None else names
         return [Synthetic(name, TRUTHS[name] | ({"bias": bias} if bias else {})) for name in names]
 
     def real(self, name: str) -> Sampled:

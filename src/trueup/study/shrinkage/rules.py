@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.shrinkage import EBE, Adaptive, ShrinkRule
+from trueup.shrinkage.normal import CAUTION
 from trueup.study.harness import SecondStep
 from trueup.variance.moderated import moderated
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats, Ints
     from trueup.shrinkage import Prior
     from trueup.variance import Certainty
-
-#: What `estimate` does unless it is told otherwise.
-SHIPPED_CAUTION = 0.8
 
 
 class _Last:
@@ -97,7 +95,7 @@ OURS, SHIPPED = "ours", "ours, cautious"
 PRINTED, PLUGIN, RIGHT = "psi_H", "plug-in", "right variance"
 RULES: tuple[SecondStep, ...] = (
     SecondStep(OURS, None, Ours(caution=1.0)),
-    SecondStep(SHIPPED, None, Ours(caution=SHIPPED_CAUTION)),
+    SecondStep(SHIPPED, None, Ours(caution=CAUTION)),
     SecondStep(RIGHT, "moderated", EBE(positive=True)),
     SecondStep(PLUGIN, "plugin", EBE(positive=True)),
     SecondStep(PRINTED, "psi_H", EBE(positive=True)),
