@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GROSS = 100.0
 #: Questions with two answers below which none is called gross.
 FEWEST = 5
+#: Biases whose variance is less than this share of the noise are rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,8 @@ def _take_biases(engine: Engine, facts: Facts, gross: Bools, *, keep: bool) -> A
     below = facts.panel_sum(freedom * several)
     above = facts.panel_sum(facts.precision * bias**2) - s2 * facts.panel_sum(share)
     tb2 = np.divide(above, below, out=np.zeros(len(rest)), where=enough & (below > 0) & (s2 > 0))
-    tb2 = np.maximum(tb2, 0.0) * keep
+    # What is left of two equal numbers by rounding is no bias.
+    tb2 = np.where(keep & (tb2 > ROUNDING * s2), tb2, 0.0)
     bias = np.where(facts.spread(tb2) > 0, bias, 0.0)
     facts = replace(facts, pool=np.where(tb2 > 0, s2, facts.pool), bias=bias, bias_variance=tb2)
     if tb2.any():

@@ -36,11 +36,12 @@ _ones: Floats = np.ones(0)
 def _ones_of(length: int) -> Floats:
     """Return a shared read-only vector of ones: blocks of the same run reuse one that stays in the cache."""
     global _ones  # noqa: PLW0603  a cache, grown at most a few times
-    if len(_ones) < length:
-        grown = np.ones(length)
-        grown.flags.writeable = False
-        _ones = grown
-    return _ones[:length]
+    ones = _ones  # another thread may put another in its place
+    if len(ones) < length:
+        ones = np.ones(length)
+        ones.flags.writeable = False
+        _ones = ones
+    return ones[:length]
 
 
 @dataclass(frozen=True, eq=False)

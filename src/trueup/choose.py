@@ -39,6 +39,8 @@ LARGE = 0.1
 WINSOR = 5.0
 #: A move of a truth, in pooled standard deviations, that no held-out answer can notice.
 ROUGH = 1e-3
+#: A share of the loss that is no difference.
+ROUNDING = 1e-9
 #: Questions of a large problem that are compared: so many that workers have fifty answers, within these limits.
 MOST, LEAST, ANSWERS_EACH = ENOUGH, 10_000, 50
 NORMAL = 1.4826
@@ -69,7 +71,9 @@ class Choice:
     def reason(self) -> str:
         """Why the first step of the first panel was chosen, in words."""
         best, loss = int(self.chosen[0]), self.loss[:, 0]
-        if not np.isfinite(loss).all() or loss[0] == 0:
+        if loss[0] == 0:
+            return "all held-out workers agree with the others"
+        if not np.isfinite(loss).all():
             return "too few answers to compare first steps on held-out workers"
         if best == 0:
             return "no other first step predicts held-out workers clearly better"
@@ -122,7 +126,8 @@ def choose(
                 each(f"held-out workers: {names[number]}")
     gain = losses[0] - losses
     clear = (gain > CLEAR * errors) | ((gain > errors) & (gain > LARGE * losses[0]))
-    clear &= (gain > 0) & (workers >= FEWEST_WORKERS)
+    # First steps that agree differ by rounding alone, which is no reason to prefer one.
+    clear &= (gain > ROUNDING * losses[0]) & (workers >= FEWEST_WORKERS)
     clear[0] = True
     chosen = np.argmin(np.where(clear, losses, np.inf), axis=0)
     return Choice(names, chosen.astype(np.int64), losses, errors)

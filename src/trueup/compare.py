@@ -11,7 +11,7 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.choose import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
-from trueup.draws import sample_of
+from trueup.draws import check_seed, sample_of
 from trueup.errors import TrueupError
 from trueup.io.attributes import read_gold
 from trueup.io.results import make_frame
@@ -86,7 +86,8 @@ def compare(
         raise TrueupError(
             f"answers: {FEWEST_WORKERS} workers and a question with two answers are needed to hold some out."
         )
-    known = read_gold(truth, data, answers, question=question)
+    check_seed(seed)
+    known = read_gold(truth, data, answers, question=question, argument="truth")
     if known is not None:
         known = data.scale.forward(known)
     sample = sample_of(data, seed)

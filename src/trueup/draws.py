@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import offsets
+from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from trueup.answers import Answers
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 #: Questions that a prior is fitted on at most: more would not make it better.
 ENOUGH = 50_000
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is no seed."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
 
 
 def id_order(answers: Answers) -> Ints:
@@ -71,15 +78,14 @@ def _hashes(ids: Ids, seed: int) -> Floats:
     """Return a number for each id that looks random, and is the same in every run."""
     values = np.asarray(ids.values) if hasattr(ids.values, "__array__") else np.array(ids.tolist())
     if values.dtype.kind in "iu":
-        # The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-        z = values.astype(np.int64).view(np.uint64) + np.uint64(seed + 1) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return (z ^ (z >> np.uint64(31))).astype(np.float64)
-    start = zlib.crc32(str(seed).encode())
-    texts = (str(each).encode() for each in ids.tolist())
-    # Two checksums, since one of 32 bits is shared by some of a million ids.
-    codes = ((zlib.crc32(text, start) << 20) + zlib.adler32(text) % (1 << 20) for text in texts)
-    return np.fromiter(codes, dtype=np.float64, count=len(ids))
+        z = values.astype(np.int64).view(np.uint64)
+    else:
+        # Two checksums, since one of 32 bits is shared by some of a million ids.
+        texts = (str(each).encode("utf-8", "surrogatepass") for each in ids.tolist())
+        codes = ((zlib.crc32(text) << 32) | zlib.adler32(text) for text in texts)
+        z = np.fromiter(codes, dtype=np.uint64, count=len(ids))
+    # The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+    z = z + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).astype(np.float64)

@@ -13,6 +13,7 @@ from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.bias import Biases, estimate_biases
 from trueup.choose import CANDIDATES, choose
+from trueup.draws import check_seed
 from trueup.errors import TrueupError, TrueupWarning, counted, quoted
 from trueup.gold import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.io.attributes import read_covariates, read_gold, read_groups
@@ -143,8 +144,7 @@ def estimate(
     rule = _rule(shrink, caution)
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
+    check_seed(seed)
     limits: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "threads": threads}
     with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
         data = Answers.of(
@@ -197,6 +197,10 @@ class Known:
         cls, groups: Any, covariates: Any, gold: Any, data: Answers, given: Any, question: str
     ) -> Known:
         """Read it in any of its forms; truths come on the scale on which the answers are combined."""
+        if gold is not None and data.n_panels > 1:
+            raise TrueupError(
+                "gold: known truths speak of one problem, and these are panels; take one, `answers.panel(b)`."
+            )
         truth = read_gold(gold, data, given, question=question)
         return cls(
             read_groups(groups, data, given, question=question),

@@ -180,7 +180,7 @@ def _certainty(
         if rule.name == "none":
             return Certainty.plain(aggregate.variance, answers)
         wanted = "jackknife"
-    if wanted == "moderated":
+    if isinstance(wanted, str) and wanted == "moderated":
         return moderated(answers, aggregate, noise=noise)
     return certainty(wanted, answers, aggregate)
 

@@ -178,7 +178,12 @@ def read_covariates(
 
 
 def read_gold(
-    gold: Any, answers: Answers, data: Any = None, *, question: str = "question"
+    gold: Any,
+    answers: Answers,
+    data: Any = None,
+    *,
+    question: str = "question",
+    argument: str = "gold",
 ) -> Floats | None:
     """Read the known truths, one number per question and NaN where none is known, in the unit of the answers.
 
@@ -191,6 +196,8 @@ def read_gold(
         NaN mean that a truth is unknown. Questions nobody answered are left out.
     answers, data, question
         As for `read_groups`.
+    argument : str
+        What an error calls the truths.
 
     Raises
     ------
@@ -205,7 +212,7 @@ def read_gold(
     """
     if gold is None:
         return None
-    with _about("gold"):
+    with _about(argument):
         given = _given("gold", gold, answers, data, question)
         (name,) = given.columns
         truth = _numbers(

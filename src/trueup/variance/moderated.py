@@ -158,6 +158,8 @@ def _linear(
     v_interval = np.maximum(v, engine.kept("careful") + apart)
     single = engine.kept("gross")
     spread = s * squared
+    largest = facts.spread(facts.panel_max(spread))
+    spread = np.divide(spread, largest, out=np.zeros(len(spread)), where=largest > 0)
     below = facts.panel_sum(spread**2 / (noise.freedom + 2.0))
     nu = np.divide(facts.panel_sum(spread) ** 2, below, out=np.ones(len(below)), where=below > 0)
     return Certainty(
