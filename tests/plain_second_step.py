@@ -130,6 +130,24 @@ def gross_questions(a: Any) -> Bools:
     return gross
 
 
+def absurd_questions(a: Any) -> Bools:
+    """Gross questions that one answer made so: the others have at most a twentieth of the sum of squares."""
+    x = matrix(a)
+    absurd = gross_questions(x)
+    for j in np.flatnonzero(absurd).tolist():
+        values = [x[i, j] for i in answerers(x, j)]
+        if len(values) == 2:
+            continue
+        centre = sum(values) / len(values)
+        worst = max(values, key=lambda value: abs(value - centre))
+        rest = list(values)
+        rest.remove(worst)
+        middle = sum(rest) / len(rest)
+        left = sum((value - middle) ** 2 for value in rest)
+        absurd[j] = left <= 0.05 * sum((value - centre) ** 2 for value in values)
+    return absurd
+
+
 def informative(x: Floats, gross: Bools) -> list[int]:
     """Questions that tell about noise: two answers or more, and not gross."""
     k = counts(x)
@@ -233,18 +251,29 @@ def aggregate_variance(a: Any, p: Any, t: Any, robust: bool = False) -> dict[str
     shift = tb2 * sum(part**2 for part in share)
     v1 = np.full(m, np.nan)
     for j in range(m):
-        if not gross[j]:
-            v1[j] = sum(p[i, j] ** 2 * s[i] for i in range(n))
+        v1[j] = sum(p[i, j] ** 2 * s[i] for i in range(n))
     out = {"shift": shift, "gross": gross, "v1": v1, "s": s, "pool": pool, "df": noise["df"]}
     if pool == 0:
         return out | {"v": np.zeros(m), "vi": np.zeros(m), "nu": 1.0}
     y = x - noise["bias"][:, None]
     if robust:
-        v, vi, nu = robust_variance(y, k, noise)
+        equal = plain_weights(x)
+        share = [sum(equal[i, j] for j in range(m)) / m for i in range(n)]
+        out["shift"] = tb2 * sum(part**2 for part in share)
+        v, vi, nu = robust_variance(y, k, noise, sum(part**2 for part in share))
     else:
         v, vi, nu = linear_variance(y, p, noise, v1, share)
+    absurd = absurd_questions(x)
     for j in range(m):
         if not gross[j]:
+            continue
+        if not absurd[j]:
+            spread = np.var([x[i, j] for i in answerers(x, j)])
+            if robust:
+                vi[j] = max(vi[j], spread / k[j] * (1.3 if k[j] >= 3 else 1.0))
+            else:
+                parts = [(p[i, j], x[i, j] - t[j]) for i in answerers(x, j) if p[i, j] < 1]
+                vi[j] = max(vi[j], sum(part**2 * r**2 / (1 - part) for part, r in parts))
             continue
         if robust:
             others = informative(x, gross)
@@ -262,7 +291,7 @@ def linear_variance(
     n, m = y.shape
     gross, s, K, pool, tb2 = (noise[name] for name in ("gross", "s", "K", "pool", "tb2"))  # noqa: N806
     questions = informative(y, gross)
-    used = [j for j in range(m) if not gross[j]]
+    used = list(range(m))
 
     above = np.zeros(n)
     below = np.zeros(n)
@@ -299,7 +328,9 @@ def linear_variance(
     return v, vi, max(1.0, sum(parts) ** 2 / noise_of_it)
 
 
-def robust_variance(y: Floats, k: Ints, noise: dict[str, Any]) -> tuple[Floats, Floats, float]:
+def robust_variance(
+    y: Floats, k: Ints, noise: dict[str, Any], common: float
+) -> tuple[Floats, Floats, float]:
     m = y.shape[1]
     gross, pool = noise["gross"], noise["pool"]
     total = float(sum(noise["d"]))
@@ -318,10 +349,10 @@ def robust_variance(y: Floats, k: Ints, noise: dict[str, Any]) -> tuple[Floats, 
     v = np.zeros(m)
     vi = np.zeros(m)
     for j in range(m):
-        if not gross[j]:
-            own = level / k[j] * (1.3 if k[j] >= 3 else 1.0)
-            v[j] = own * level / pool
-            vi[j] = 1.15 * own
+        factor = (1.3 if k[j] >= 3 else 1.0) / k[j]
+        biases = noise["tb2"] * max(factor - common, 0.0)
+        v[j] = level * factor * level / pool + biases
+        vi[j] = 1.15 * level * factor + biases
     return v, vi, max(1.0, 0.6 * total)
 
 
@@ -739,12 +770,22 @@ def earn(
 # All together
 
 
-def interval(e: Any, var: Any, shift: float, nu: float, level: float) -> tuple[Floats, Floats]:
-    """Lower and upper end."""
-    tail = (1 + level) / 2
-    q = stats.norm.ppf(tail) if nu >= 300 else stats.t.ppf(tail, max(nu, 3.0))
-    half = float(q) * np.sqrt(np.asarray(var, dtype=float) + shift)
-    return np.asarray(e - half), np.asarray(e + half)
+def interval(
+    e: Any, var: Any, shift: float, nu: float, level: float, shift_nu: float = math.inf
+) -> tuple[Floats, Floats]:
+    """Lower and upper end; noise and shift have degrees of freedom of their own (Satterthwaite)."""
+    low, high = [], []
+    for value, noise in zip(np.asarray(e, dtype=float), np.asarray(var, dtype=float), strict=True):
+        total = noise + shift
+        freedom = math.inf
+        if total > 0:
+            below = (noise / total) ** 2 / max(nu, 3.0) + (shift / total) ** 2 / shift_nu
+            freedom = 1 / below if below > 0 else math.inf
+        tail = (1 + level) / 2
+        q = stats.norm.ppf(tail) if freedom >= 300 else stats.t.ppf(tail, freedom)
+        low.append(value - q * math.sqrt(total))
+        high.append(value + q * math.sqrt(total))
+    return np.array(low), np.array(high)
 
 
 def second_step(

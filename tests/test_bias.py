@@ -63,7 +63,7 @@ def test_biases_solve_the_mixed_model_equations(seed: int) -> None:
     answers = Answers.of(x)
     noise = worker_noise(answers)
     assert noise.bias_variance[0] > 0
-    start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance)
+    start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
     found = _by_turns(answers, noise, start)
     expected, cover = henderson(x, noise.variance, float(found.variance[0]))
     # Up to a common amount, which the location fixes; standard errors leave out what biases share through the truths.
@@ -78,7 +78,7 @@ def test_after_many_turns_they_solve_them_exactly(monkeypatch: pytest.MonkeyPatc
     x, _, _ = sparse(3)
     answers = Answers.of(x)
     noise = worker_noise(answers)
-    start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance)
+    start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
     found = _by_turns(answers, noise, start)
     expected, _ = henderson(x, noise.variance, float(found.variance[0]))
     np.testing.assert_allclose(found.value, expected, rtol=0, atol=1e-5)
@@ -94,7 +94,11 @@ def test_a_chain_of_workers_passes_biases_on() -> None:
             x[worker, 5 * i : 5 * i + 5] = own[worker] + rng.normal(size=5)
     answers = Answers.of(x)
     noise = worker_noise(answers)
-    found = _by_turns(answers, noise, Biases(np.zeros(n), np.zeros(n), noise.bias_variance))
+    found = _by_turns(
+        answers,
+        noise,
+        Biases(np.zeros(n), np.zeros(n), noise.bias_variance, np.zeros(1), np.ones(1)),
+    )
     expected, cover = henderson(x, noise.variance, float(found.variance[0]))
     assert (np.abs(found.value - expected) < 0.1 * np.sqrt(np.diag(cover))).all()
 

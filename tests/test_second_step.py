@@ -156,8 +156,16 @@ def test_resampling_needs_workers_and_a_single_problem() -> None:
     with pytest.raises(TrueupError, match="two workers"):
         jackknife(single, run(Mean(), single))
     panels = trueup.simulate(panels=2).answers
-    with pytest.raises(TrueupError):
-        jackknife(panels, run(Mean(), panels))
+    with pytest.raises(TrueupError, match="already"):
+        bootstrap(panels, run(Mean(), panels))
+
+
+def test_the_jackknife_of_panels_is_that_of_each() -> None:
+    panels = trueup.simulate(workers=7, questions=9, panels=3, seed=2).answers
+    together = jackknife(panels, run(Mean(), panels))
+    for b in range(3):
+        one = panels.panel(b)
+        np.testing.assert_allclose(together[9 * b : 9 * b + 9], jackknife(one, run(Mean(), one)))
 
 
 @pytest.mark.parametrize("variance", ["psi", -1.0, [1.0, 2.0], np.nan, "word"])

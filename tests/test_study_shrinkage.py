@@ -18,11 +18,12 @@ from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
 from trueup.algorithms.registry import find
 from trueup.choose import CANDIDATES
+from trueup.cli.study import study
 from trueup.second_step import second_step
 from trueup.shrinkage import Adaptive, Normal, Sure
-from trueup.study import SecondStep, shrinkage
+from trueup.study import Drawn, SecondStep, shrinkage
 from trueup.study.harness import seed_of
-from trueup.study.shrinkage import choice, designs, rules, synthetic
+from trueup.study.shrinkage import choice, designs, known_truths, offsets, rules, synthetic
 from trueup.study.shrinkage import context as contexts
 from trueup.study.shrinkage.ablation import CHECK, ablation
 from trueup.study.shrinkage.bayes import PRIORS
@@ -133,7 +134,7 @@ def test_an_added_rule_is_in_all_tables(context: Context, monkeypatch: pytest.Mo
     mine = Context(out=context.out, samples=3, quick=True, progress=False)
     section = synthetic.synthetic_grid(mine)
     assert "my rule" in section.verdict
-    assert "mean my rule" in section.tables[0].columns
+    assert "my rule" in section.tables[0].columns
     assert "my rule" in section.tables[1].columns
     assert sum(cell.step == "my rule" for _, cell in mine.cells) == 4 * 6 * 2
     summary = write_summary(context.out / "summary.md", "Trial", "", [section])
@@ -229,13 +230,48 @@ def test_groups_and_covariates_reach_the_second_step(context: Context) -> None:
 
 
 def test_the_choice_is_one_of_the_candidates(context: Context) -> None:
-    source = choice.Contaminated()
+    source = choice.CONTAMINATED[0]
     rows = context.rows_of("choice", [("one", lambda: choice._cell(context, source, 5, 30))])
     row = rows[0]
     candidates = [row[name] for name in CANDIDATES]
     assert min(candidates) == 1.0
     assert 0 < row[choice.AUTO] <= max(candidates) * 1.5
     assert row["samples"] == 12
+
+
+def test_a_draw_of_known_truths_is_what_estimate_gives() -> None:
+    answers, truth = trueup.simulate(6, 30, bias=1.0, seed=4)
+    row = known_truths._rows("one", Drawn(answers, truth + 1.0), "mean", (9,), 2)[0]
+    rng = np.random.default_rng(0)
+    base, losses, inside = [], [], []
+    plain = trueup.estimate(answers, method="mean")
+    for _ in range(2):
+        order = rng.permutation(30)
+        rest = order[9:]
+        gold = np.full(30, np.nan)
+        gold[order[:9]] = truth[order[:9]] + 1.0
+        est = trueup.estimate(answers, method="mean", gold=gold)
+        base.append(np.mean((plain.estimate - truth - 1.0)[rest] ** 2))
+        losses.append(np.mean((est.estimate - truth - 1.0)[rest] ** 2))
+        inside += ((est.lower <= truth + 1.0) & (truth + 1.0 <= est.upper))[rest].tolist()
+    assert row["ratio"] == pytest.approx(np.sum(losses) / np.sum(base), rel=1e-9)
+    assert row["with_gold"] == pytest.approx(np.mean(inside))
+
+
+def test_taking_biases_off_is_what_estimate_gives() -> None:
+    drawn = trueup.simulate(12, 60, panels=2, answers_per_question=3, bias=2.0, seed=5)
+    row = offsets._judge("one", drawn.answers, drawn.truth, drawn.bias)[1]
+    assert row["method"] == "mean"
+    for bias, loss, covered in ((False, "mse_left", "left"), (True, "mse_off", "on")):
+        losses, inside = [], []
+        for number in range(2):
+            here = drawn.truth[drawn.answers.question_panel == number]
+            est = trueup.estimate(drawn.answers.panel(number), method="mean", bias=bias)
+            losses.append(np.mean((est.estimate - here) ** 2))
+            inside += ((est.lower <= here) & (here <= est.upper)).tolist()
+        assert row[loss] == pytest.approx(np.mean(losses), rel=1e-6)
+        assert row[covered] == pytest.approx(np.mean(inside), abs=0.01)
+    assert 0.5 < row["bias_coverage"] <= 1.0
 
 
 def test_the_worst_cells_come_first(context: Context) -> None:
@@ -281,6 +317,24 @@ def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     assert "Not run: none of the data sets is here" in text
     assert "Known truths" in text
     assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 6
+
+
+def test_the_command_runs_the_parts_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def fake(**options: Any) -> str:
+        asked.update(options)
+        return "page.html"
+
+    monkeypatch.setattr(shrinkage, "run", fake)
+    words = ["shrinkage", "--quick", "--part", "biases", "--part", "ablation", "--samples", "7"]
+    command, bound, _ = study.parse_args(words)
+    command(*bound.args, **bound.kwargs)
+    assert asked["parts"] == ["biases", "ablation"]
+    assert (asked["quick"], asked["samples"], asked["seed"]) == (True, 7, 0)
+    assert "Written: page.html" in capsys.readouterr().out
 
 
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:

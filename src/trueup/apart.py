@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.survey import count
-from trueup.arrays import rectangles, segment_sum
+from trueup.arrays import rectangles, segment_max, segment_sum
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GROSS = 100.0
 #: Questions with two answers below which none is called gross.
 FEWEST = 5
+#: Share of the sum of squares that the other answers may have where one answer is to blame.
+REST = 0.05
 #: Biases whose variance is less than this share of the noise are rounding.
 ROUNDING = 1e-9
 
@@ -43,6 +45,8 @@ class Apart:
         What is known of these answers; `pool` is their pooled variance.
     gross : array
         Whether each question was set aside.
+    absurd : array
+        Whether it is a single answer that made it gross.
     freedom : array
         `f_i = sum_j (1 - 1/k_j)` of each worker: the degrees of freedom of its residuals from the means.
     """
@@ -50,6 +54,7 @@ class Apart:
     engine: Engine
     facts: Facts
     gross: Bools
+    absurd: Bools
     freedom: Floats
 
     @property
@@ -61,9 +66,9 @@ class Apart:
 
 def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) -> Apart:
     """Set gross questions and biases apart, in each panel; `without` "gross" or "biases" leaves them in."""
-    gross = gross_questions(engine, facts)
+    gross, absurd = gross_questions(engine, facts)
     if "gross" in without:
-        gross = np.zeros_like(gross)
+        gross, absurd = np.zeros_like(gross), np.zeros_like(absurd)
     if gross.any():
         engine = engine.adjusted(None, gross)
         sums, (within, overlap) = count(engine)
@@ -76,18 +81,25 @@ def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) ->
             pool=pool,
             overlap=overlap,
         )
-    return _take_biases(engine, facts, gross, keep="biases" not in without)
+    return _take_biases(engine, facts, gross, absurd, keep="biases" not in without)
 
 
-def gross_questions(engine: Engine, facts: Facts) -> Bools:
-    """Tell which questions have a variance more than 100 times that of the quieter nine tenths.
+def gross_questions(engine: Engine, facts: Facts) -> tuple[Bools, Bools]:
+    """Tell which questions have a variance more than 100 times that of the quieter nine tenths, and by one answer.
 
-    Only in panels with at least five questions that have two answers.
+    Only in panels with at least five questions that have two answers. A question is gross by one answer if the others
+    have less than a twentieth of its sum of squares: a large number on which all scatter widely is no error.
     """
 
     def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        variance = block.within / np.maximum(block.counts - 1.0, 1.0)
-        return Visit(questions={"gross": np.where(block.informative > 0, variance, np.inf)})
+        counts = block.counts
+        variance = block.within / np.maximum(counts - 1.0, 1.0)
+        farthest = segment_max(np.abs(block.residuals(block.mean)), block.indptr.astype(np.int64))
+        # Without the farthest answer the sum of squares falls by d^2 k / (k - 1).
+        one = farthest**2 * counts / np.maximum(counts - 1.0, 1.0)
+        alone = np.where(counts == 2, True, one >= (1.0 - REST) * block.std**2 * counts)
+        variance = np.where(block.informative > 0, variance, np.inf)
+        return Visit(questions={"gross": variance, "alone": alone.astype(np.float64)})
 
     engine.sweep(visit)
     variance, borders = engine.kept("gross"), facts.panel_questions
@@ -104,10 +116,10 @@ def gross_questions(engine: Engine, facts: Facts) -> Bools:
         usable = (known >= FEWEST) & (mean > 0)
         limit = np.where(usable, GROSS * mean, np.inf)
         gross[positions] = (here > limit[:, None]) & np.isfinite(here)
-    return gross
+    return gross, gross & (engine.kept("alone") > 0)
 
 
-def _take_biases(engine: Engine, facts: Facts, gross: Bools, *, keep: bool) -> Apart:
+def _take_biases(engine: Engine, facts: Facts, gross: Bools, absurd: Bools, *, keep: bool) -> Apart:
     """Estimate the bias of each worker; take it off where biases are more than noise.
 
         b_i  = mean_j (x_ij - mean_j)
@@ -154,4 +166,4 @@ def _take_biases(engine: Engine, facts: Facts, gross: Bools, *, keep: bool) -> A
     facts = replace(facts, pool=np.where(tb2 > 0, s2, facts.pool), bias=bias, bias_variance=tb2)
     if tb2.any():
         engine = engine.adjusted(bias, gross if gross.any() else None)
-    return Apart(engine, facts, gross, freedom)
+    return Apart(engine, facts, gross, absurd, freedom)

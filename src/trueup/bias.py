@@ -47,11 +47,16 @@ class Biases:
         Shrunk bias and its standard error, on the scale on which the answers are combined; 0 where none show.
     variance : array
         Variance of the biases of each panel.
+    shift, shift_nu : arrays
+        Variance of the mean bias of the workers of each panel, which stays in the answers, and its degrees of freedom.
+        Biases and their standard errors are relative to that mean.
     """
 
     value: Floats
     std_error: Floats
     variance: Floats
+    shift: Floats
+    shift_nu: Floats
 
     def remove(self, answers: Answers) -> Answers:
         """Return the answers less the bias of their worker."""
@@ -66,7 +71,8 @@ class Biases:
 def estimate_biases(answers: Answers) -> Biases:
     """Estimate the bias of each worker, in each panel."""
     noise = worker_noise(answers)
-    biases = Biases(np.zeros(answers.n_workers), np.zeros(answers.n_workers), noise.bias_variance)
+    nothing, none = np.zeros(answers.n_workers), np.zeros(answers.n_panels)
+    biases = Biases(nothing, nothing, noise.bias_variance, none, noise.shift_freedom)
     for again in range(PASSES):
         if not biases.variance.any():
             break
@@ -112,4 +118,7 @@ def _by_turns(answers: Answers, noise: WorkerNoise, before: Biases) -> Biases:
         facts.panel_sum(facts.n_answers), 1.0
     )
     value = np.where(facts.spread(tb2) > 0, bias - facts.spread(shift), 0.0)
-    return Biases(value, np.sqrt(error), tb2)
+    answered = facts.n_answers / np.maximum(facts.spread(facts.panel_sum(facts.n_answers)), 1.0)
+    return Biases(
+        value, np.sqrt(error), tb2, tb2 * facts.panel_sum(answered**2), noise.shift_freedom
+    )

@@ -16,8 +16,10 @@ import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
-from trueup.arrays import segment_median, segment_sum
+from trueup.arrays import segment_max, segment_median, segment_sum
 from trueup.draws import ENOUGH, sample_of
+from trueup.engines.memory import check_threads
+from trueup.errors import TrueupError
 from trueup.panels import Folds, folds
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Choice:
         best, loss = int(self.chosen[0]), self.loss[:, 0]
         if loss[0] == 0:
             return "all held-out workers agree with the others"
-        if not np.isfinite(loss).all():
+        if np.isnan(loss).any():
             return "too few answers to compare first steps on held-out workers"
         if best == 0:
             return "no other first step predicts held-out workers clearly better"
@@ -97,6 +99,7 @@ def choose(
     `sum g > 2 sqrt(sum g^2)`, or if `sum g > sqrt(sum g^2)` and it is more than a tenth of the default's loss. Of those
     that qualify the one with the smallest loss is chosen. `each` is called with the name of every candidate tried.
     """
+    check_threads(threads)
     algorithms = [find(each) for each in candidates]
     names = tuple(each.name or type(each).__name__ for each in algorithms)
     answers = comparable(answers, seed)
@@ -110,10 +113,18 @@ def choose(
     split = folds(answers, FOLDS, seed=seed)
     target = winsorised(answers)
 
+    # In units of the largest loss, so that squares of losses stay numbers.
+    unit = segment_max(np.abs(target), answers.indptr[answers.panel_questions]) ** 2
+    unit = np.where(unit > 0, unit, 1.0)
+    each_unit = unit[answers.question_panel]
+
     def loss_of(algorithm: Algorithm) -> Floats:
         rough = max(tol, ROUGH)
-        x = run(algorithm, split.training, max_iter=max_iter, tol=rough, threads=threads).offset
-        return held_out(answers, split, x, target)
+        try:
+            aggregate = run(algorithm, split.training, max_iter=max_iter, tol=rough, threads=1)
+        except TrueupError:
+            return np.full(answers.n_questions, np.inf)  # a candidate that cannot be run is none
+        return held_out(answers, split, aggregate.offset, target) / each_unit
 
     # The products leave the interpreter: candidates run side by side where there are processors for it.
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
@@ -121,7 +132,8 @@ def choose(
         for number, loss in enumerate(pool.map(loss_of, algorithms)):
             default = loss if default is None else default
             losses[number] = segment_sum(loss, answers.panel_questions)
-            errors[number] = np.sqrt(segment_sum((default - loss) ** 2, answers.panel_questions))
+            gap = np.where(np.isfinite(loss), default - loss, 0.0)
+            errors[number] = np.sqrt(segment_sum(gap**2, answers.panel_questions))
             if each is not None:
                 each(f"held-out workers: {names[number]}")
     gain = losses[0] - losses
@@ -130,7 +142,7 @@ def choose(
     clear &= (gain > ROUNDING * losses[0]) & (workers >= FEWEST_WORKERS)
     clear[0] = True
     chosen = np.argmin(np.where(clear, losses, np.inf), axis=0)
-    return Choice(names, chosen.astype(np.int64), losses, errors)
+    return Choice(names, chosen.astype(np.int64), losses * unit, errors * unit)
 
 
 def comparable(answers: Answers, seed: int) -> Answers:

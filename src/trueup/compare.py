@@ -12,6 +12,7 @@ from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.choose import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
 from trueup.draws import check_seed, sample_of
+from trueup.engines.memory import check_threads
 from trueup.errors import TrueupError
 from trueup.io.attributes import read_gold
 from trueup.io.results import make_frame
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.algorithms.contract import Algorithm
+    from trueup.answers import Duplicates
     from trueup.arrays import Floats, Ints
     from trueup.panels import Folds
     from trueup.shrinkage import ShrinkRule
@@ -41,8 +43,14 @@ def compare(
     seed: int = 0,
     progress: bool = False,
     threads: int | None = None,
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: Any = None,
+    answer_variance: Any = None,
+    duplicates: Duplicates = "error",
     question: str = "question",
-    **options: Any,
+    worker: str = "worker",
+    answer: str = "answer",
 ) -> Any:
     """Compare first steps, each with and without a second step, on workers they have not seen.
 
@@ -53,8 +61,8 @@ def compare(
 
     Parameters
     ----------
-    answers, question, options
-        As for `trueup.estimate`: also `worker`, `answer`, `transform`, `duplicates` and so on.
+    answers, transform, bounds, worker_variance, answer_variance, duplicates, question, worker, answer
+        As for `trueup.estimate`. Errors are on the scale on which the answers are combined.
     methods : sequence of str or Algorithm, optional
         First steps; default: those that `method="auto"` chooses among.
     truth : mapping, frame or array, optional
@@ -79,7 +87,18 @@ def compare(
     >>> sorted(set(board["method"]))
     ['mean', 'native']
     """
-    data = Answers.of(answers, question=question, **options)
+    check_threads(threads)
+    data = Answers.of(
+        answers,
+        question=question,
+        worker=worker,
+        answer=answer,
+        transform=transform,
+        bounds=bounds,
+        worker_variance=worker_variance,
+        answer_variance=answer_variance,
+        duplicates=duplicates,
+    )
     if data.n_panels > 1:
         raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
     if data.n_workers < FEWEST_WORKERS or (data.counts < 2).all():

@@ -14,13 +14,16 @@ from trueup.answers import Answers
 from trueup.bias import Biases, estimate_biases
 from trueup.choose import CANDIDATES, choose
 from trueup.draws import check_seed
+from trueup.engines.memory import check_threads
 from trueup.errors import TrueupError, TrueupWarning, counted, quoted
 from trueup.gold import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.io.attributes import read_covariates, read_gold, read_groups
 from trueup.progress import Progress
 from trueup.result import Diagnosis, Estimate
 from trueup.second_step import SecondStepResult, second_step, student_quantile
+from trueup.shrinkage import ShrinkRule
 from trueup.shrinkage import find as find_rule
+from trueup.shrinkage.normal import CAUTION
 from trueup.variance.moderated import own_variance
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from trueup.answers import Duplicates
     from trueup.arrays import Floats
     from trueup.io.attributes import Covariates, Labels
-    from trueup.shrinkage import Posterior, ShrinkRule
+    from trueup.shrinkage import Posterior
 
 INTERVALS = (
     "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
@@ -41,8 +44,6 @@ NO_OVERLAP = (
 POINT_ONLY = "this second step gives estimates without intervals; its positive part has them"
 NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
 TOO_FEW = f"at least {FEWEST} are needed to see the error that all workers share"
-#: Share of the step that the adaptive and the normal rule take.
-CAUTION = 0.8
 # A worker with more than this share of all weight decides nearly alone.
 DICTATOR = 0.9
 # Moves of a truth, in pooled standard deviations, that are worth a warning.
@@ -145,6 +146,9 @@ def estimate(
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
     check_seed(seed)
+    check_threads(threads)
+    if not isinstance(bias, bool | np.bool_):
+        raise TrueupError(f"bias: found {quoted(bias)}, must be True or False.")
     limits: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "threads": threads}
     with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
         data = Answers.of(
@@ -229,7 +233,7 @@ def _rule(shrink: str | ShrinkRule, caution: float) -> ShrinkRule:
     rule = find_rule(shrink)
     if not isinstance(caution, int | float | np.number) or not 0 < caution <= 1:
         raise TrueupError(f"caution: found {quoted(caution)}, must be above 0 and at most 1.")
-    if isinstance(shrink, str) and hasattr(rule, "caution"):
+    if not isinstance(shrink, ShrinkRule) and hasattr(rule, "caution"):
         return replace(rule, caution=float(caution))  # type: ignore[type-var]
     return rule
 
@@ -264,10 +268,22 @@ def _lesson(data: Answers, gold: Floats | None, limits: dict[str, Any]) -> Answe
 def _with_bias_error(
     data: Answers, aggregate: Aggregate, moved: SecondStepResult, biases: Biases
 ) -> SecondStepResult:
-    """Add what the uncertainty of the biases adds to intervals; to a share of 1 it is the error of one bias."""
+    """Add what the uncertainty of the biases adds to intervals: that of each worker, and that of their mean.
+
+    The mean of all answers was left where it is, and with it the mean bias of these workers.
+    """
     extra = own_variance(data, aggregate, biases.std_error**2)
     variance = moved.posterior.variance + extra
-    return replace(moved, posterior=replace(moved.posterior, variance=variance))
+    return replace(
+        moved,
+        posterior=replace(moved.posterior, variance=variance),
+        certainty=replace(
+            moved.certainty,
+            v_interval=moved.certainty.v_interval + extra,
+            shift=moved.certainty.shift + biases.shift,
+            shift_nu=biases.shift_nu,
+        ),
+    )
 
 
 def _result(parts: Parts) -> Estimate:
@@ -276,7 +292,8 @@ def _result(parts: Parts) -> Estimate:
     mean, std_error = posterior.mean, moved.std_error(data)
     quantile = moved.quantile(data, parts.level)
     assumptions = _assumptions(parts)
-    calibration = None
+    calibration, gold_says = None, ""
+    shrinkage = posterior.shrinkage
     if parts.known.gold is not None:
         is_gold = ~np.isnan(parts.known.gold)
         # What cannot be known without gold is part of the spread that gold shows; a shift that all questions share
@@ -287,11 +304,16 @@ def _result(parts: Parts) -> Estimate:
             mean, variance, freedom = calibration.apply(mean, variance)
             std_error = np.sqrt(variance)
             quantile = student_quantile(0.5 + 0.5 * parts.level, freedom)
-            assumptions = []
+            assumptions, gold_says = [], str(calibration)
+            if not np.isfinite(mean + variance).all():
+                raise TrueupError(
+                    "gold: a known truth is too far from all answers to learn from it."
+                )
         else:
-            assumptions.append(f"{counted(int(is_gold.sum()), 'known truth')}: {TOO_FEW}")
+            gold_says = f"{counted(int(is_gold.sum()), 'known truth')}: {TOO_FEW}"
         mean = np.where(is_gold, parts.known.gold, mean)
         std_error = np.where(is_gold, 0.0, std_error)
+        shrinkage = np.where(is_gold, 0.0, shrinkage)
     estimate = scale.backward(mean)
     lower = scale.backward(mean - quantile * std_error)
     upper = scale.backward(mean + quantile * std_error)
@@ -315,7 +337,7 @@ def _result(parts: Parts) -> Estimate:
             settled=bool(aggregate.settled.all()),
             why=parts.why,
             second_step=str(moved),
-            gold="" if calibration is None else str(calibration),
+            gold=gold_says,
             assumptions=tuple(assumptions),
             warnings=(*parts.said, *_reversed(data, posterior)),
         ),
@@ -326,7 +348,7 @@ def _result(parts: Parts) -> Estimate:
         std_error=std_error * scale.slope(mean),
         base=scale.backward(x),
         base_std_error=base_error * scale.slope(x),
-        shrinkage=posterior.shrinkage,
+        shrinkage=shrinkage,
         second_step=moved,
         biases=parts.biases,
         groups=parts.known.groups,

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 #: Degrees of freedom from which on variances are as good as known, and the fewest that a quantile is taken at.
 MANY = 300.0
 FEWEST = 3.0
+#: What questions are moved toward, by the prior they have.
+TOWARD = {
+    "normal": "their common mean",
+    "mixture": "the middle of their cluster",
+    "scale mixture": "their common mean",
+    "groups": "the mean of their group",
+    "group means": "the mean of their group",
+    "regression": "what the covariates predict",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +53,8 @@ class SecondStepResult:
         Questions of panels in which no question has two answers, so that workers cannot be compared.
     noise : WorkerNoise or None
         The noise of the workers, where it was needed.
+    tried : tuple of str
+        What the caller knew of the questions and no panel has used: "groups", "covariates".
     """
 
     posterior: Posterior
@@ -52,6 +63,7 @@ class SecondStepResult:
     unknown: Bools
     alone: Bools
     noise: WorkerNoise | None
+    tried: tuple[str, ...] = ()
 
     def std_error(self, answers: Answers) -> Floats:
         """Return the standard error of each estimate, NaN where it cannot be known.
@@ -64,9 +76,17 @@ class SecondStepResult:
     def quantile(self, answers: Answers, level: float) -> Floats:
         """Return the number of standard errors on each side of an interval, for each question.
 
-        Student's quantile where the variances are estimates, normal where they are as good as known.
+        Student's quantile where the variances are estimates, normal where they are as good as known. Noise and common
+        shift have degrees of freedom of their own, which are joined after Satterthwaite.
         """
-        return student_quantile(0.5 + 0.5 * level, self.certainty.nu)[answers.question_panel]
+        panel, sure = answers.question_panel, self.certainty
+        noise, shift = self.posterior.variance, sure.shift[panel]
+        nu = np.maximum(sure.nu, FEWEST)[panel]
+        total = noise + shift
+        share = np.divide(shift, total, out=np.zeros(len(total)), where=total > 0)
+        below = (1.0 - share) ** 2 / nu + share**2 / sure.shift_nu[panel]
+        freedom = np.divide(1.0, below, out=np.full(len(below), np.inf), where=below > 0)
+        return student_quantile(0.5 + 0.5 * level, freedom)
 
     def half_width(self, answers: Answers, level: float) -> Floats:
         """Return half the width of the interval of each question."""
@@ -88,17 +108,22 @@ class SecondStepResult:
 
     def __str__(self) -> str:
         moved = float(np.mean(self.posterior.shrinkage))
+        said = []
         if moved == 0:
-            return "the second step left all questions where they were"
-        kinds = sorted(set(self.models) - {"none"})
-        prior = f" ({', '.join(kinds)} prior)" if kinds else ""
-        text = (
-            f"the second step moved questions {moved:.0%} of the way to what is usual here{prior}"
-        )
-        gain = self.expected_gain
-        if gain > 0:
-            text += f"; if workers err independently, squared errors fall by about {gain:.0%}"
-        return text
+            said.append("the second step left all questions where they were")
+        else:
+            kinds = {TOWARD.get(model, model) for model in self.models} - {"none"}
+            toward = " or ".join(sorted(kinds)) or "the others"
+            text = (
+                f"the second step moved questions {moved:.1%} of the way toward {toward} on average"
+            )
+            gain = self.expected_gain
+            if gain > 0:
+                text += f"; if workers err independently, squared errors fall by about {gain:.1%}"
+            said.append(text)
+        for name in self.tried:
+            said.append(f"the {name} did not predict held-out workers better, and were not used")
+        return "; ".join(said)
 
 
 def second_step(
@@ -152,8 +177,24 @@ def second_step(
         borders = np.searchsorted(sample, panels)
         prior = rule.fit(x[sample], v[sample], panels=borders, nu=sure.nu, halves=halves, **part)
     posterior = prior.posterior(x, v, panels=panels, **known)
-    moved = replace(posterior, variance=np.where(unknown, sure.v, posterior.variance))
-    return SecondStepResult(moved, prior, sure, unknown, alone, noise)
+    # What is known exactly stays where it is.
+    exact = (v_interval == 0) & ~unknown & (posterior.shrinkage < 1)
+    moved = replace(
+        posterior,
+        mean=np.where(exact, x, posterior.mean),
+        variance=np.where(unknown, sure.v, np.where(exact, 0.0, posterior.variance)),
+        shrinkage=np.where(exact, 0.0, posterior.shrinkage),
+    )
+    models = {str(model) for model in getattr(prior, "model", ())}
+    tried = tuple(
+        name
+        for name, given, used in (
+            ("groups", groups is not None, {"groups", "group means"}),
+            ("covariates", covariates is not None, {"regression"}),
+        )
+        if given and not models & used
+    )
+    return SecondStepResult(moved, prior, sure, unknown, alone, noise, tried)
 
 
 def _certainty(
@@ -209,9 +250,8 @@ def _part(
     return few, part, sure, replace(noise, variance=noise.variance[in_use])
 
 
-def student_quantile(p: float, nu: Floats) -> Floats:
-    """Return Student's quantile for each panel, from three degrees of freedom on; normal where there are many."""
+def student_quantile(p: float, freedom: Floats) -> Floats:
+    """Return Student's quantile at each number of degrees of freedom; the normal one where there are many."""
     from scipy.special import ndtri, stdtrit
 
-    result: Floats = np.where(nu >= MANY, ndtri(p), stdtrit(np.clip(nu, FEWEST, MANY), p))
-    return result
+    return np.where(freedom >= MANY, ndtri(p), stdtrit(np.clip(freedom, 1.0, MANY), p))

@@ -59,7 +59,8 @@ class StudentT(Algorithm):
 
     @property
     def kind(self) -> Kind:
-        return "linear"
+        # A weighted mean, but with weights that follow the answer itself: outliers lose theirs.
+        return "robust"
 
     def start(self, facts: Facts) -> State:
         variance = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)

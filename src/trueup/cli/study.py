@@ -61,7 +61,7 @@ def shrinkage(
     out
         Folder for the page and its tables.
     quick
-        Few samples: a first look, in about a minute.
+        Few samples: a first look, in half a minute.
     part
         Run this part alone; may be given several times.
     data

@@ -39,10 +39,7 @@ class MemoryEngine:
         self.n_panels = answers.n_panels
         self.n_questions = answers.n_questions
         self.blocks = answers.blocks() if block_answers is None else answers.blocks(block_answers)
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise TrueupError(
-                f"threads: found {quoted(threads)}, must be a whole number from 1 on."
-            )
+        check_threads(threads)
         self.threads = max(1, min(threads or os.cpu_count() or 1, len(self.blocks)))
         self._kept: dict[str, Floats] = {}
 
@@ -111,3 +108,9 @@ class MemoryEngine:
                 if block is not None:
                     waiting.append(pool.submit(go, block))
                 yield result
+
+
+def check_threads(threads: object) -> None:
+    """Refuse what is no number of threads."""
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise TrueupError(f"threads: found {quoted(threads)}, must be a whole number from 1 on.")

@@ -26,14 +26,17 @@ class Certainty:
         Degrees of freedom behind the variances of each panel; infinite for known ones.
     shift : array
         Variance of an error that all questions of a panel share, from the biases of the workers.
+    shift_nu : array
+        Degrees of freedom behind the shift of each panel: one less than it has workers.
     gross : array
-        Questions with a variance of their own, for one absurd answer or more.
+        Questions that were set aside for their variance.
     """
 
     v: Floats
     v_interval: Floats
     nu: Floats
     shift: Floats
+    shift_nu: Floats
     gross: Bools
 
     @classmethod
@@ -45,5 +48,6 @@ class Certainty:
             v,
             np.full(panels, np.inf),
             np.zeros(panels),
+            np.full(panels, np.inf),
             np.zeros(len(v), dtype=bool),
         )

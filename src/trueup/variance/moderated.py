@@ -162,11 +162,14 @@ def _linear(
     spread = np.divide(spread, largest, out=np.zeros(len(spread)), where=largest > 0)
     below = facts.panel_sum(spread**2 / (noise.freedom + 2.0))
     nu = np.divide(facts.panel_sum(spread) ** 2, below, out=np.ones(len(below)), where=below > 0)
+    absurd = noise.apart.absurd
     return Certainty(
-        np.where(gross, single, v),
-        np.where(gross, single, v_interval),
+        np.where(absurd, single, v),
+        # Where all scatter widely the interval does, too, though the step is that of the others.
+        np.where(absurd, single, np.where(gross, np.maximum(single, v_interval), v_interval)),
         np.maximum(nu, 1.0),
         tb2 * common,
+        noise.shift_freedom,
         gross,
     )
 
@@ -182,7 +185,7 @@ def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Fl
 def shares(aggregate: Aggregate, block: Block) -> Floats:
     """Return the share of each answer in its aggregate; equal ones for a robust first step."""
     if aggregate.kind == "robust":
-        return 1.0 / block.spread(block.counts.astype(np.float64))
+        return equal_shares(block)
     x = aggregate.offset[block.start : block.stop]
     share = aggregate.algorithm.weights(block, aggregate.state.of(block), x)
     if share is None:
@@ -193,12 +196,21 @@ def shares(aggregate: Aggregate, block: Block) -> Floats:
     return share
 
 
+def equal_shares(block: Block) -> Floats:
+    """Return `1 / k_j` for each answer."""
+    return 1.0 / block.spread(block.counts.astype(np.float64))
+
+
 def own_variance(answers: Answers, aggregate: Aggregate, per_worker: Floats) -> Floats:
-    """Return `sum_i p_ij^2 u_i` for each question: what errors of variance u_i of the workers add to its aggregate."""
+    """Return `sum_i p_ij^2 u_i` for each question: what errors of variance u_i of the workers add to its aggregate.
+
+    Of a first step that does not say how much each answer counts, equal shares are taken.
+    """
     engine = MemoryEngine(answers)
+    black_box = bool(np.isnan(aggregate.variance).any())
 
     def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        share = shares(aggregate, block)
+        share = equal_shares(block) if black_box else shares(aggregate, block)
         total = block.by_question(share * share, per_worker[block.worker_slice])
         return Visit(questions={"own": total})
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from trueup.algorithms.driver import run
 from trueup.errors import TrueupError
+from trueup.panels import folds
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
-    from trueup.arrays import Floats
+    from trueup.arrays import Floats, Ints
 
 GROUPS = 20
 PANELS = 200
@@ -30,11 +31,13 @@ def jackknife(
     A question whose answers all came from the groups left out has a value in fewer panels; its sum is scaled to g.
     Questions that can be estimated in fewer than two panels get the mean variance of the others.
     """
-    groups = min(groups, answers.n_workers)
-    if groups < 2:
+    if (np.diff(answers.panel_workers) < 2).all():
         raise TrueupError("variance: the jackknife needs at least two workers.")
-    count, _, ss = _moments(aggregate, answers.jackknife(groups, seed=seed), answers, options)
-    variance = np.divide((groups - 1) * ss, count, out=np.full(len(ss), np.nan), where=count >= 2)
+    split = folds(answers, groups, seed=seed)
+    x = run(aggregate.algorithm, split.training, **options).offset
+    count, ss = _moments(x, split.question, answers.n_questions)
+    made = np.minimum(np.diff(answers.panel_workers), groups)[answers.question_panel]
+    variance = np.divide((made - 1.0) * ss, count, out=np.full(len(ss), np.nan), where=count >= 2)
     return _fill(variance)
 
 
@@ -43,24 +46,21 @@ def bootstrap(
 ) -> Floats:
     """Return the variance of each aggregate over panels of workers drawn with replacement."""
     drawn = answers.bootstrap(panels, seed=seed)
-    count, _, ss = _moments(aggregate, drawn, answers, options)
+    source = drawn.question_source
+    if source is None or answers.question_source is not None:
+        raise TrueupError("variance: draw workers from a single problem, not from panels.")
+    x = run(aggregate.algorithm, drawn, **options).offset
+    count, ss = _moments(x, source, answers.n_questions)
     variance = np.divide(ss, count - 1.0, out=np.full(len(ss), np.nan), where=count >= 2)
     return _fill(variance)
 
 
-def _moments(
-    aggregate: Aggregate, panels: Answers, answers: Answers, options: dict[str, Any]
-) -> tuple[Floats, Floats, Floats]:
-    """Return for each question in how many panels it is, its mean, and its sum of squares around it."""
-    x = run(aggregate.algorithm, panels, **options).offset
-    source, m = panels.question_source, answers.n_questions
-    assert source is not None  # noqa: S101  panels were drawn from answers
-    if answers.question_source is not None:
-        raise TrueupError("variance: draw workers from a single problem, not from panels.")
-    count = np.bincount(source, minlength=m).astype(np.float64)
-    mean = np.bincount(source, x, minlength=m) / np.maximum(count, 1.0)
-    ss = np.bincount(source, (x - mean[source]) ** 2, minlength=m).astype(np.float64)
-    return count, mean, ss
+def _moments(x: Floats, question: Ints, questions: int) -> tuple[Floats, Floats]:
+    """Return for each question how many values it has, and their sum of squares around their mean."""
+    count = np.bincount(question, minlength=questions).astype(np.float64)
+    mean = np.bincount(question, x, minlength=questions) / np.maximum(count, 1.0)
+    ss = np.bincount(question, (x - mean[question]) ** 2, minlength=questions).astype(np.float64)
+    return count, ss
 
 
 def _fill(variance: Floats) -> Floats:

@@ -54,15 +54,32 @@ def robust(answers: Answers, noise: WorkerNoise, *, clipped: bool = True) -> Cer
     level = np.minimum(level, facts.pool) if clipped else facts.pool
     kept_share = np.divide(level, facts.pool, out=np.zeros(len(level)), where=facts.pool > 0)
     panel, counts = answers.question_panel, answers.counts
-    each = np.where(counts >= 3, MEDIAN, 1.0) * level[panel] / counts
-    v, v_interval = each * kept_share[panel], MARGIN * each
-    if gross.any():
-        v = _typical(v, counts, gross, borders)
-        v_interval = _typical(v_interval, counts, gross, borders)
+    factor = np.where(counts >= 3, MEDIAN, 1.0) / counts
+    v, v_interval = factor * (level * kept_share)[panel], MARGIN * factor * level[panel]
     questions = np.maximum(np.diff(borders), 1)
     common = facts.panel_sum((sweep.sums[0] / facts.spread(questions)) ** 2)
+    # The part of the biases that does not cancel, as for means.
+    tb2 = noise.bias_variance
+    biases = tb2[panel] * np.maximum(factor - common[panel], 0.0)
+    v, v_interval = v + biases, v_interval + biases
+    if gross.any():
+        own = np.zeros(len(v))
+        for block in answers.blocks():
+            own[block.start : block.stop] = block.std**2 * factor[block.start : block.stop]
+        # Where all scatter widely, and not by one absurd answer, the interval does, too.
+        wide = gross & ~apart.absurd
+        v = np.where(apart.absurd, _typical(v, counts, gross, borders), v)
+        v_interval = np.where(
+            apart.absurd, _typical(v_interval, counts, gross, borders), v_interval
+        )
+        v_interval = np.where(wide, np.maximum(own, v_interval), v_interval)
     return Certainty(
-        v, v_interval, np.maximum(0.6 * freedom, 1.0), noise.bias_variance * common, gross
+        v,
+        v_interval,
+        np.maximum(0.6 * freedom, 1.0),
+        tb2 * common,
+        noise.shift_freedom,
+        gross,
     )
 
 

@@ -53,6 +53,13 @@ class WorkerNoise:
         return self.apart.facts.pool_of_worker
 
     @property
+    def shift_freedom(self) -> Floats:
+        """Degrees of freedom of the variance of the biases of each panel."""
+        facts = self.apart.facts
+        workers = facts.panel_sum((facts.n_informative >= 2).astype(np.float64))
+        return np.maximum(workers - 1.0, 1.0)
+
+    @property
     def bias_variance(self) -> Floats:
         """Variance of the biases of each panel."""
         variance = self.apart.facts.bias_variance

@@ -42,7 +42,7 @@ def lines(
             "field": x,
             "title": TITLES.get(x, x),
             "type": "ordinal",
-            "sort": list(dict.fromkeys(row[x] for row in shown)),
+            "sort": sorted({row[x] for row in shown}),
             "axis": {"labelAngle": 0},
         },
         "y": {
@@ -113,8 +113,7 @@ def marks(
     }
     if colour:
         order = list(dict.fromkeys(row[colour] for row in shown))
-        for channel in ("color", "shape"):
-            encoding[channel] = {"field": colour, "type": "nominal", "sort": order}
+        encoding["color"] = {"field": colour, "type": "nominal", "sort": order}
     layers: list[dict[str, Any]] = []
     if rule is not None:
         dashed = {"type": "rule", "strokeDash": [4, 4]}

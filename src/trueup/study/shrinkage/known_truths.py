@@ -129,7 +129,8 @@ def _rows(
     aggregate = run(find(method), answers)
     moved = second_step(answers, aggregate, Adaptive())
     estimate, width = moved.posterior.mean, moved.half_width(answers, LEVEL)
-    variance = moved.std_error(answers) ** 2
+    # A shift that all questions share through the biases of the workers is part of the offset.
+    variance = moved.posterior.variance
     rng = np.random.default_rng(0)
     rows = []
     for count in counts:

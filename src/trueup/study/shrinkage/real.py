@@ -10,7 +10,7 @@ from trueup.study.harness import SecondStep
 from trueup.study.shrinkage.caution import caution_figure, caution_rows, caution_table
 from trueup.study.shrinkage.charts import lines
 from trueup.study.shrinkage.context import CATD_PAPER, SETS, Point
-from trueup.study.shrinkage.rules import OURS, PRINTED, RIGHT, SHIPPED, Ours
+from trueup.study.shrinkage.rules import OURS, PRINTED, RIGHT, Ours
 from trueup.study.shrinkage.words import (
     averages,
     beyond,
@@ -108,23 +108,21 @@ def _of(cells: Sequence[Cell], step: str) -> list[Cell]:
 
 
 def _figures(cells: Sequence[Cell], names: Sequence[str]) -> list[Figure]:
-    shown = [cell for cell in cells if cell.step in names]
+    shown = [cell for cell in cells if cell.step in names and cell.step != PRINTED]
     ratios = averages(shown, "source", "n", "step", of=median)
     best = averages(_of(cells, OURS), "source", "n", value="oracle", of=median)
     ratios += [
         {"source": r["source"], "n": r["n"], "step": "best linear", "ratio": r["oracle"]}
         for r in best
     ]
-    covered = averages(
-        [cell for cell in shown if cell.step in (OURS, SHIPPED)], "source", "n", value="coverage"
-    )
+    covered = averages(_of(cells, OURS), "source", "n", value="coverage")
     return [
         Figure(
             "Risk after / before the second step against the number of workers, by data set",
-            lines(ratios, x="n", y="ratio", colour="step", panel="source", log_y=True),
-            note="Median over first steps and numbers of questions. Below the dashed line the second step helps. Best "
-            "linear is the best common factor in hindsight; where it lies below 1 although all others lie above, it "
-            "moves estimates apart.",
+            lines(ratios, x="n", y="ratio", colour="step", panel="source"),
+            note="Median over first steps and numbers of questions, without psi_H, beside whose ratios the others "
+            "could not be told apart. Below the dashed line the second step helps. Best linear is the best common "
+            "factor in hindsight; where it lies below 1 although all others lie above, it moves estimates apart.",
         ),
         Figure(
             "Coverage of the 95% intervals of ours, by data set",
@@ -151,13 +149,14 @@ def _summary(cells: Sequence[Cell], names: Sequence[str]) -> Table:
         for step in names:
             row += [_mean(_of(cannot, step))]
         row.append(_worst(_of(cannot, OURS)))
-        rows.append(row)
-    rows.sort(key=lambda row: -float(str(row[-1])))
+        rows.append((max(cell.ratio for cell in _of(each, OURS)), row))
+    rows.sort(key=lambda pair: -pair[0])
     heads = ["data", "cells B > 0"]
     for step in names:
         heads += [f"{step}: above 1", "worst", "mean"]
     heads += ["best linear", "cells B <= 0", *(f"{step}: mean" for step in names), f"{OURS}: worst"]
-    return Table("Cells in which shrinking can help, and the others", heads, rows)
+    title = "Cells in which shrinking can help, and the others"
+    return Table(title, heads, [row for _, row in rows])
 
 
 def _mean(cells: Sequence[Cell]) -> float:

@@ -120,8 +120,8 @@ def _figures(cells: Sequence[Cell], context: Context) -> list[Figure]:
                 averages([c for c in native if c.step != "psi_H"], "source", "n", "step"),
                 x="n", y="ratio", colour="step", panel="source",
             ),
-            note="Averages over the numbers of questions, native first step; without psi_H, which is above 1 for all "
-            "but the narrowest truths.",
+            note="Averages over the numbers of questions, native first step; without psi_H, beside whose ratios "
+            "the others could not be told apart.",
         ),
         Figure(
             "Coverage of the 95% intervals of ours",
@@ -150,6 +150,10 @@ def _summary(cells: Sequence[Cell], steps: Sequence[str]) -> Table:
         rows.append(row)
     at = 3 + len(steps)
     rows.sort(key=lambda row: -float(str(row[at])))
-    heads = ["true values", "first step", "cells", *(f"mean {step}" for step in steps)]
-    heads += [f"worst {OURS}", "±", "most errors above 1", *(f"coverage m={m}" for m in questions)]
-    return Table("Ratios of risks and coverage, the worst first", heads, rows)
+    heads = ["true values", "first step", "cells", *steps]
+    heads += ["worst", "±", "most errors above 1", *(f"m={m}: covered" for m in questions)]
+    return Table(
+        "Mean ratios of risks of each second step, worst cell and coverage of ours; the worst first",
+        heads,
+        rows,
+    )

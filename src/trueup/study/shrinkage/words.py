@@ -84,7 +84,7 @@ def worst_cells(cells: Sequence[Cell], steps: Sequence[str], title: str = "") ->
                 round(ours.oracle, 3), round(ours.oracle_b, 3), round(ours.coverage, 3),
             ]
         )  # fmt: skip
-    heads = ["data", "first step", "n", "m", OURS, "standard error", "errors above 1"]
+    heads = ["data", "first step", "n", "m", OURS, "±", "errors above 1"]
     heads += [*others, "best linear", "its B", "coverage"]
     return Table(title or f"The {len(rows)} worst of {len(mine)} cells for ours", heads, rows)
 
