@@ -20,7 +20,7 @@ from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import Algorithm, run
 from trueup.algorithms.registry import find
 from trueup.draws import places
-from trueup.estimate import INTERVALS, NO_OVERLAP, POINT_ONLY
+from trueup.estimation import INTERVALS, NO_OVERLAP, POINT_ONLY
 from trueup.halves import SPLITS
 from trueup.shrinkage import Adaptive, Normal
 

@@ -550,7 +550,8 @@ def test_several_columns(read: Callable[..., Any]) -> None:
 def test_files_that_cannot_be_read(read: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "gold.csv").write_text("question,truth\nq1,1\n")
     assert 'Did you mean "gold.csv"?' in message(read, tmp_path / "golt.csv", answers())
-    assert "cannot tell its format" in message(read, tmp_path / "gold.json", answers())
+    (tmp_path / "gold.odd").write_text("question,truth\nq1,1\n")
+    assert "cannot tell its format" in message(read, tmp_path / "gold.odd", answers())
     (tmp_path / "b.parquet").write_text("no")
     assert 'File "b.parquet": cannot be read as Parquet' in message(
         read, tmp_path / "b.parquet", answers()

@@ -280,7 +280,7 @@ def test_warnings_are_part_of_the_result(tmp_path: Path) -> None:
     assert run("simulate", "-o", path, "--truth", "constant").returncode == 0
     done = run("estimate", path, "--shrink", "paper")
     assert done.returncode == 0, done.stderr
-    assert "warning: the second step moved questions past their mean" in done.stdout
+    assert "Warning: the second step moved questions past their mean" in done.stdout
     assert done.stderr == ""
 
 

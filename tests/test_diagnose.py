@@ -7,6 +7,7 @@ import pytest
 
 import trueup
 from trueup import TrueupError
+from trueup.diagnosis import Findings, diagnose_all
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,79 @@ def test_answers_that_cannot_be_diagnosed_are_refused() -> None:
         trueup.diagnose([[1.0, 2.0, 3.0, 4.0]])
     with pytest.raises(TrueupError, match="panels"):
         trueup.diagnose(trueup.simulate(panels=3).answers)
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    x = trueup.simulate(workers=12, questions=60, density=0.8, seed=3).answers.to_matrix()
+    x[3] += 3.0
+    x[6] = x[7]
+    return diagnose_all(x, panels=100)
+
+
+def test_everything_is_said_on_about_thirty_lines(findings: Findings) -> None:
+    lines = str(findings).splitlines()
+    assert 25 <= len(lines) <= 40
+    titles = ["Workers", "Workers who err together", "Questions", "Agreement", "Second step"]
+    assert [line for line in lines if line in titles] == titles
+    assert not findings.missing
+    text = str(findings)
+    assert "3 (" in text
+    assert "lenient" in text
+    assert "6 and 7: errors correlate 1.00; 100% of answers identical" in text
+    assert "ICC(1) = " in text
+    assert "more answers for a standard error of" in text
+    assert text.count("cannot be seen in the answers") == 1
+
+
+def test_the_parts_are_those_of_the_functions_for_them(findings: Findings) -> None:
+    assert findings.needs is not None
+    assert findings.needs.estimate is findings.estimate
+    assert findings.together is not None
+    assert findings.workers.partner[6] == 7
+    assert findings.second_step is not None
+    assert findings.second_step.method == findings.estimate.diagnosis.method
+    assert findings.agreement is not None
+    again = diagnose_all(findings.estimate, panels=0)
+    assert again.workers.flags == findings.workers.flags
+    assert again.agreement == findings.agreement
+
+
+def test_a_target_can_be_given() -> None:
+    answers = trueup.simulate(seed=1).answers
+    found = diagnose_all(answers, "mean", target_se=0.1, panels=0)
+    assert found.needs is not None
+    assert found.needs.target == 0.1
+    bad = diagnose_all(answers, "mean", target_se=-1.0, panels=0)
+    assert bad.needs is None
+    assert "target_se" in str(bad)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [[5.0]],
+        [[1.0, 2.0], [2.0, 3.0]],
+        [[1.0, 2.0, 3.0, 4.0]],
+        np.ones((3, 12)),
+        np.tile(np.arange(12.0), (4, 1)),
+        np.array([[1.0, np.nan], [np.nan, 2.0]]),
+    ],
+)
+def test_what_cannot_be_known_is_said(x: object) -> None:
+    found = diagnose_all(x, panels=0)
+    assert found.missing
+    assert "Not known" in str(found)
+
+
+def test_panels_are_refused_as_a_whole() -> None:
+    with pytest.raises(TrueupError, match="panels"):
+        diagnose_all(trueup.simulate(panels=2).answers)
+
+
+def test_many_answers_are_resampled_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueup.diagnosis.MOST_RESAMPLED", 500 * 60)
+    answers = trueup.simulate(seed=1).answers
+    assert "only 60 resamples were made" in str(diagnose_all(answers, "mean"))
+    monkeypatch.setattr("trueup.diagnosis.MOST_RESAMPLED", 500 * 10)
+    assert "it was left out" in str(diagnose_all(answers, "mean"))

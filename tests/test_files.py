@@ -71,6 +71,9 @@ def message_of(path: Path, **options: Any) -> str:
         ("a.txt", TEXT.replace(",", "\t").encode()),
         ("a.csv", TEXT.replace("\n", "\r\n").encode()),
         ("a.csv", TEXT.encode("utf-8-sig")),
+        ("a.csv", TEXT.encode("utf-16")),
+        ("a.csv", TEXT.replace("\n", "\r").encode()),
+        ("a.csv", gzip.compress(TEXT.encode(), mtime=0)),
         ("a.csv", TEXT.rstrip().encode()),
         ("a.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("a.tsv.gz", gzip.compress(TEXT.replace(",", "\t").encode(), mtime=0)),
@@ -164,15 +167,15 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             (
                 'Column "answer": 1 of 2 values is not a number, at row 0 ("abc"). '
                 'Remove or mend these rows, or pass answer="other_column". '
-                "Rows are counted from 0, without the header."
+                "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
         (
             "question;worker;answer\nq;w;3,5\n",
             (
                 'Column "answer": 1 of 1 value is not a number, at row 0 ("3,5"). '
-                "Some have a decimal comma: write 3.5, not 3,5. "
-                "Rows are counted from 0, without the header."
+                'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5. '
+                "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
         (
@@ -180,7 +183,7 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             (
                 'Column "worker": 1 of 1 value is missing, at row 0. '
                 "Every answer needs an id here: fill it in, or remove these rows. "
-                "Rows are counted from 0, without the header."
+                "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
         (
@@ -208,23 +211,59 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
         ),
         (
             "question,worker,answer\nq,w,1,9\n",
-            "line 2 has 4 fields, the header has 3. Mend that line.",
+            (
+                "line 2 has 4 fields, the header has 3. Mend that line. "
+                'If "1,9" is one number, put it in quotes or separate columns by semicolons, '
+                'and pass decimal=",".'
+            ),
+        ),
+        (
+            "question,worker,answer\nq,w,1,9,8\n",
+            "line 2 has 5 fields, the header has 3. Mend that line.",
         ),
         (
             'question,worker,answer\nq,"w,1\n',
-            "a quote that opens in line 2 is never closed. Mend that line.",
+            (
+                "a quote that opens in line 2 is never closed, or text follows where it closes. "
+                "Mend that line; a quote within quotes is written twice."
+            ),
         ),
         (
             "question,worker,answer\nq,é,1\n".encode("latin-1"),
-            "is not UTF-8 text. Save it with the encoding UTF-8.",
+            (
+                "line 2 is not UTF-8 text (byte 0xe9). It looks like latin-1, in which that line "
+                'reads "q,é,1": pass encoding="latin-1", or save the file as UTF-8.'
+            ),
         ),
         (
-            "question,worker,answer\nq,w,1\n".encode("utf-16"),
-            "is not UTF-8 text. Save it with the encoding UTF-8.",
+            "question,worker,answer\nq,5€,1\n".encode("cp1252"),
+            (
+                "line 2 is not UTF-8 text (byte 0x80). It looks like cp1252, in which that line "
+                'reads "q,5€,1": pass encoding="cp1252", or save the file as UTF-8.'
+            ),
+        ),
+        (
+            "question,worker,answer\nq,w,1\n".encode("utf-16-le"),
+            'line 1 holds a NUL byte. It looks like utf-16-le: pass encoding="utf-16-le".',
+        ),
+        (
+            b"question,worker,answer\nq,\0,1\n",
+            ("line 2 holds a NUL byte. It is damaged, or no text at all: write it again as text."),
         ),
         (
             b"question,worker,answer\n" + b"q,w,1\n" * 20_000 + b"q,\xe9,1\n",
-            "is not UTF-8 text. Save it with the encoding UTF-8.",
+            (
+                "line 20002 is not UTF-8 text (byte 0xe9). It looks like latin-1, in which that "
+                'line reads "q,é,1": pass encoding="latin-1", or save the file as UTF-8.'
+            ),
+        ),
+        (
+            "question:worker:answer\nq:w:1\n",
+            (
+                'Column "question": not found. The columns are "question:worker:answer". '
+                'Name the column that holds it: question="...". '
+                'If another character is between the columns, pass sep="...".'
+            ),
         ),
     ],
 )
@@ -359,14 +398,18 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "a.parquet"
     folder.mkdir()
 
-    assert message_of(folder).endswith("is a folder. Name one file in it.")
+    assert message_of(folder).endswith(
+        "is a folder. Name one file in it, or all of them by a pattern such as "
+        f'"{folder / "*.csv"}".'
+    )
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz", "a.gz", ".csv"])
+@pytest.mark.parametrize("name", ["a.xlsx.gz", "a", "a.parquet.gz", "a.gz", ".csv"])
 def test_other_endings_are_refused(written: Callable[..., Path], name: str) -> None:
     assert message_of(written(TEXT, name)) == (
         f'File "{name}": cannot tell its format from its ending. It must be one of '
-        ".parquet, .pq, .csv, .tsv, .txt (the last three also with .gz behind)."
+        ".parquet, .pq, .csv, .tsv, .txt, .jsonl, .ndjson, .json, .xlsx, .xlsm "
+        "(text and JSON also with .gz behind)."
     )
 
 

@@ -89,7 +89,13 @@ def test_the_whole_study_makes_one_page_and_a_table(tmp_path: Path, data_folder:
     assert {row["method"] for row in rows} == {
         "mean", "median", "gtm", "catd", "kdem", "iptd", "dtd", "crh",
     }  # fmt: skip
-    assert {row["step"] for row in rows} == {"psi_H", "psi_H positive", "psi_H/n", "plug-in", "trueup"}
+    assert {row["step"] for row in rows} == {
+        "psi_H",
+        "psi_H positive",
+        "psi_H/n",
+        "plug-in",
+        "trueup",
+    }
     assert all(float(row["risk"]) >= 0 for row in rows)
 
 

@@ -15,18 +15,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trueup import algorithms, shrinkage, variance
-from trueup.algorithms import Algorithm
-from trueup.answers import Answers
 from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
-from trueup.estimate import estimate
-from trueup.result import Diagnosis, Estimate
 
 if TYPE_CHECKING:
-    from trueup import datasets, study, theory
-    from trueup.compare import compare
+    from trueup import algorithms, datasets, shrinkage, study, theory, variance
+    from trueup.algorithms import Algorithm
+    from trueup.answers import Answers
+    from trueup.comparison import compare
     from trueup.datasets.simulate import simulate
-    from trueup.diagnosis import SecondStepDiagnosis, diagnose
+    from trueup.diagnosis import Findings, SecondStepDiagnosis, diagnose, diagnose_all
+    from trueup.estimation import estimate
+    from trueup.result import Diagnosis, Estimate
 
 __all__ = [
     "Algorithm",
@@ -34,6 +33,7 @@ __all__ = [
     "AnswersError",
     "Diagnosis",
     "Estimate",
+    "Findings",
     "MissingExtra",
     "SecondStepDiagnosis",
     "TrueupError",
@@ -43,6 +43,7 @@ __all__ = [
     "compare",
     "datasets",
     "diagnose",
+    "diagnose_all",
     "estimate",
     "shrinkage",
     "simulate",
@@ -53,15 +54,25 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Loaded when first asked for: an import for `estimate` alone need not wait for them.
+# Loaded when first asked for, so that the command line answers at once. No module has the name of a function.
 _LATER = {
+    "Algorithm": ("trueup.algorithms", "Algorithm"),
+    "Answers": ("trueup.answers", "Answers"),
+    "Diagnosis": ("trueup.result", "Diagnosis"),
+    "Estimate": ("trueup.result", "Estimate"),
+    "Findings": ("trueup.diagnosis", "Findings"),
+    "SecondStepDiagnosis": ("trueup.diagnosis", "SecondStepDiagnosis"),
+    "algorithms": ("trueup.algorithms", None),
+    "compare": ("trueup.comparison", "compare"),
     "datasets": ("trueup.datasets", None),
+    "diagnose": ("trueup.diagnosis", "diagnose"),
+    "diagnose_all": ("trueup.diagnosis", "diagnose_all"),
+    "estimate": ("trueup.estimation", "estimate"),
+    "shrinkage": ("trueup.shrinkage", None),
+    "simulate": ("trueup.datasets", "simulate"),
     "study": ("trueup.study", None),
     "theory": ("trueup.theory", None),
-    "compare": ("trueup.compare", "compare"),
-    "simulate": ("trueup.datasets", "simulate"),
-    "diagnose": ("trueup.diagnosis", "diagnose"),
-    "SecondStepDiagnosis": ("trueup.diagnosis", "SecondStepDiagnosis"),
+    "variance": ("trueup.variance", None),
 }
 
 
@@ -73,3 +84,7 @@ def __getattr__(name: str) -> Any:
     value = module if attribute is None else getattr(module, attribute)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

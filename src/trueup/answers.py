@@ -25,7 +25,7 @@ from trueup.errors import AnswersError
 from trueup.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from trueup.arrays import Floats, Indices, Ints
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Duplicates = Literal["error", "mean", "first"]
 
+# Options of `from_file` that say how a file is read.
+FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
 # Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
 BLOCK_ANSWERS = 1 << 19
 
@@ -54,8 +56,8 @@ class Origin:
 class Answers:
     """Numeric answers of workers to questions, ready for every algorithm.
 
-    Make one with `from_frame`, `from_matrix`, `from_sparse` or `from_file`; `Answers.of` takes any
-    of their inputs.
+    Make one with `from_frame`, `from_matrix`, `from_sparse`, `from_file` or `from_sql`; `Answers.of`
+    takes any of their inputs.
 
     Attributes
     ----------
@@ -94,18 +96,22 @@ class Answers:
 
         See `from_frame`, `from_file`, `from_matrix` and `from_sparse` for the options of each.
         """
-        import os
+        from trueup.io.paths import is_path
 
+        given = {name for name, value in options.items() if value is not None}
         if isinstance(data, Answers):
-            given = {name for name, value in options.items() if value is not None}
             too_late = given - {"question", "worker", "answer", "duplicates"}
             if too_late:
                 raise AnswersError(
                     f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
                 )
             return data
-        if isinstance(data, (str, os.PathLike)):
+        if is_path(data):
             return cls.from_file(data, **options)
+        for name in FILE_OPTIONS:
+            options.pop(name, None)
+            if name in given:
+                raise AnswersError(f"{name}: is for files. Leave it out for data in memory.")
         is_sparse = hasattr(data, "tocoo") and hasattr(data, "nnz")
         if is_sparse or isinstance(data, (np.ndarray, list, tuple)):
             for name in ("question", "worker", "answer"):
@@ -166,11 +172,49 @@ class Answers:
         return build(table, scale, duplicates, answer_variance, worker_variance)
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str], **options: Any) -> Answers:
-        """Make Answers of a CSV or Parquet file; the options are those of `from_frame`."""
+    def from_file(
+        cls,
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        wide: bool | str | None = None,
+        sql: str | None = None,
+        **options: Any,
+    ) -> Answers:
+        """Make Answers of a file, of several files, of standard input or of a database.
+
+        Parameters
+        ----------
+        path : path or list of paths
+            Delimited text (.csv, .tsv, .txt), JSON (.jsonl, .ndjson, .json), Parquet or .xlsx; text and JSON also
+            with .gz behind. A pattern ("answers/*.csv") or a list is read as one table; "-" is standard input.
+        sep, decimal, encoding : str, optional
+            How delimited text is written: the character between values (found from the header), the decimal mark
+            ("." or ","), the encoding (UTF-8).
+        wide : bool or {"questions", "workers"}, optional
+            True or "questions": one row per question and one column per worker; "workers": the other way round;
+            False: one row per answer. By default found from the columns.
+        sql : str, optional
+            Query to run on `path`, a DuckDB or SQLite database, without changing it.
+        options
+            Those of `from_frame`.
+        """
+        from functools import partial
+
         from trueup.io.files import read_file
 
-        return cls.from_frame(path, **options, read=read_file)
+        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, wide=wide, sql=sql)
+        return cls.from_frame(path, **options, read=read)
+
+    @classmethod
+    def from_sql(cls, database: str | PathLike[str], query: str, **options: Any) -> Answers:
+        """Make Answers of what a query gives, run on a DuckDB or SQLite file that is only read.
+
+        The columns are those of `from_frame`, as are the options. Rows of a query have no order.
+        """
+        return cls.from_file(database, sql=query, **options)
 
     @classmethod
     def from_matrix(

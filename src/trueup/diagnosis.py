@@ -1,12 +1,17 @@
-"""diagnose(): whether the second step helps here, by how much, and how sure that is.
+"""diagnose(): whether the second step helps here, by how much, and how sure that is; diagnose_all(): everything else.
 
 Joins the statements of `trueup.theory` on one data set. The condition of the general theorem speaks of repeated answers
 to the same questions, which one data set does not have; a bootstrap over workers stands in for them, and the result
 says what that can and cannot tell.
+
+`diagnose_all` gathers what a requester wants to know of workers and questions: who should be looked at
+(`trueup.verdicts`), who errs together (`trueup.together`), which questions need more answers (`trueup.needs`), how well
+the workers agree (`trueup.agreement`), and what the second step brings.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +20,31 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, TrueupWarning, counted
 from trueup.theory import Condition, Gain, condition_from_bootstrap, gain_estimate, shrinkage_limit
-from trueup.variance import mean_sandwich, plugin, psi_h
+from trueup.variance import mean_sandwich, plugin, psi_h, worker_noise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueup.agreement import Agreement
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.arrays import Floats
+    from trueup.needs import Needs
+    from trueup.result import Estimate
+    from trueup.together import Together
+    from trueup.verdicts import WorkerTable
 
 PANELS = 400
 SHARED = "Errors that all workers share cannot be seen in the answers; if they are large, less is gained."
 #: A question that a resample of the workers leaves unanswered keeps its observed aggregate; more of them than this
 #: share of all, and the bootstrap says nothing.
 MOST_MISSING = 0.2
+#: Answers in all resamples of the workers, beyond which there are fewer of them, and the fewest that say something.
+MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
+#: Pairs and questions that are listed where everything is.
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -123,10 +139,10 @@ def diagnose(
     (True, 0.44)
     """
     data = Answers.of(answers, **options)
-    if data.n_panels > 1:
-        raise TrueupError("answers: these are panels; diagnose one with `answers.panel(b)`.")
+    _one_problem(data)
     if data.n_questions <= 3:
-        raise TrueupError(f"answers: found {data.n_questions} questions, a second step needs four.")
+        found = counted(data.n_questions, "question")
+        raise TrueupError(f"answers: found {found}, a second step needs four.")
     algorithm = find(method)
     aggregate = run(algorithm, data, max_iter=max_iter, tol=tol)
     if (aggregate.facts.pool == 0).all():
@@ -171,3 +187,143 @@ def _condition(
     if 1.0 - drawn.n_questions / x.size > MOST_MISSING or not (psi > 0).all():
         return None
     return condition_from_bootstrap(x + data.centre, psi)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """All that is known of workers and questions; what could not be found out is None, and `missing` says why.
+
+    Attributes
+    ----------
+    estimate : Estimate
+    workers : WorkerTable
+    together : Together or None
+    needs : Needs or None
+    agreement : Agreement or None
+    second_step : SecondStepDiagnosis or None
+    missing : tuple of str
+        What could not be found out, and why.
+    """
+
+    estimate: Estimate
+    workers: WorkerTable
+    together: Together | None
+    needs: Needs | None
+    agreement: Agreement | None
+    second_step: SecondStepDiagnosis | None
+    missing: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Say all in words, what can be acted upon first."""
+        answers, about = self.estimate.answers, self.estimate.diagnosis
+        why = f" ({about.why})" if about.why else ""
+        size = (
+            f"{counted(answers.n_answers, 'answer')} of {counted(answers.n_workers, 'worker')} to "
+            f"{counted(answers.n_questions, 'question')}"
+        )
+        lines = [f"{size}; first step: {about.method}{why}"]
+        lines += [f"warning: {text}" for text in about.warnings]
+        parts = {"Workers": str(self.workers).splitlines()}
+        if self.together is not None:
+            parts["Workers who err together"] = self.together.lines(FEW)
+        if self.needs is not None:
+            parts["Questions"] = self.needs.lines(FEW)
+        if self.agreement is not None:
+            found = self.agreement
+            parts["Agreement"] = found.lines((found.one, found.alpha, *found.two_way[::2]))
+        if self.second_step is not None:
+            # What cannot be seen has been said above, and notes are for those who ask for this part alone.
+            text = str(self.second_step).splitlines()
+            parts["Second step"] = [each for each in text if each != SHARED and "note:" not in each]
+        if self.missing:
+            parts["Not known"] = list(self.missing)
+        for title, text in parts.items():
+            lines += ["", title, *(f"  {each}" for each in text)]
+        return "\n".join(lines)
+
+
+def diagnose_all(
+    answers: Any,
+    method: str | Algorithm = "auto",
+    *,
+    target_se: float | None = None,
+    panels: int = PANELS,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    seed: int = 0,
+    threads: int | None = None,
+    **options: Any,
+) -> Findings:
+    """Tell what stands out about workers and questions, how well workers agree, and what the second step brings.
+
+    Parameters
+    ----------
+    answers
+        An `Estimate`, or what `estimate` takes; `options` are those of `Answers.of`.
+    method : str or Algorithm
+        The first step.
+    target_se : float, optional
+        Standard error that every question should have; default: that of the median question.
+    panels : int
+        Resamples of the workers for the condition of the second step, fewer with many answers; 0 leaves them out.
+
+    Examples
+    --------
+    >>> from trueup import simulate
+    >>> found = diagnose_all(simulate(workers=6, questions=40, seed=1).answers, panels=0)
+    >>> print(found.workers.summary)
+    Nothing stands out about any of 6 workers.
+    """
+    from trueup.agreement import agreement
+    from trueup.estimation import estimate
+    from trueup.needs import needs
+    from trueup.result import Estimate
+    from trueup.together import together
+    from trueup.verdicts import worker_table
+
+    missing: list[str] = []
+
+    def found(what: str, find: Callable[[], Any]) -> Any:
+        """Return what was found; if nothing can be, remember why."""
+        try:
+            return find()
+        except TrueupError as error:
+            missing.append(f"{what}: {error}")
+            return None
+
+    if isinstance(answers, Estimate):
+        est = answers
+    else:
+        data = Answers.of(answers, **options)
+        _one_problem(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrueupWarning)  # they are among the findings
+            est = estimate(data, method, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
+    data = est.answers
+    _one_problem(data)
+    affordable = MOST_RESAMPLED // max(data.n_answers, 1)
+    if panels and affordable < panels:
+        panels = affordable if affordable >= FEWEST_PANELS else 0
+        done = f"only {panels} resamples were made" if panels else "it was left out"
+        missing.append(f"the condition by resampled workers: with so many answers {done}.")
+    noise = worker_noise(data)
+    ties = found("who errs together", lambda: together(est, noise=noise, seed=seed))
+    return Findings(
+        estimate=est,
+        workers=worker_table(est, together=ties, noise=noise),
+        together=ties,
+        needs=found("which questions need more answers", lambda: needs(est, target_se)),
+        agreement=found("agreement", lambda: agreement(data, seed=seed)),
+        second_step=found(
+            "what a second step brings",
+            lambda: diagnose(
+                data, est.aggregate.algorithm, panels=panels, max_iter=max_iter, tol=tol, seed=seed
+            ),
+        ),
+        missing=tuple(missing),
+    )
+
+
+def _one_problem(data: Answers) -> None:
+    if data.n_panels > 1:
+        raise TrueupError("answers: these are panels; diagnose one with `answers.panel(b)`.")

@@ -11,12 +11,11 @@ import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    import numpy as np
     from numpy.typing import NDArray
 
 LONGEST_VALUE = 40
@@ -126,10 +125,11 @@ def first_rows(
 
     Examples
     --------
+    >>> import numpy as np
     >>> first_rows(np.array([False, True, True]), values=np.array([1.0, -2.0, -3.0]))
     'rows 1 (-2.0), 2 (-3.0)'
     """
-    at = np.flatnonzero(bad)
+    at = bad.nonzero()[0]
     rows = (at if row is None else row[at]).tolist()
     return places(rows, None if values is None else values[at[:MOST_ROWS]].tolist())
 

@@ -15,6 +15,9 @@ from trueup.io.results import make_frame
 from trueup.shrinkage import BolderPrior
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
@@ -69,8 +72,8 @@ class Diagnosis:
         why = f" ({self.why})" if self.why else ""
         lines = [f"method {self.method}{why}, shrink {self.shrink}"]
         if self.iterations:
-            rest = "came to rest" if self.settled else "had not come to rest"
-            lines.append(f"{counted(self.iterations, 'iteration')}, after which the truths {rest}")
+            rest = "" if self.settled else ", after which the truths had not come to rest"
+            lines.append(counted(self.iterations, "iteration") + rest)
         lines += [text for text in (self.second_step, self.gold) if text]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"assumed: {text}" for text in self.assumptions]
@@ -211,6 +214,25 @@ class Estimate:
             return {}
         ids = self.answers.origin.panel_ids
         return {"panel": panel if ids is None else ids.take(panel)}
+
+    def report(
+        self, path: str | PathLike[str], *, command: str | None = None, truth: Any = None
+    ) -> Path:
+        """Write a report for people: one HTML file that works offline. See `trueup.report.result.write_report`."""
+        from trueup.report.result import write_report
+
+        return write_report(self, path, command=command, truth=truth)
+
+    def plot(self, kind: str = "estimates") -> Any:
+        """Return an altair chart of the "estimates", the "workers" or the "prior"."""
+        from trueup.report.result.plot import plot
+
+        return plot(self, kind)
+
+    def _repr_html_(self) -> str:
+        from trueup.report.result.card import card
+
+        return card(self)
 
     def __repr__(self) -> str:
         return str(self)

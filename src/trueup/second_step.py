@@ -121,8 +121,10 @@ class SecondStepResult:
             if gain > 0:
                 text += f"; if workers err independently, squared errors fall by about {gain:.1%}"
             said.append(text)
-        for name in self.tried:
-            said.append(f"the {name} did not predict held-out workers better, and were not used")
+        said += [
+            f"the {name} did not predict held-out workers better, and were not used"
+            for name in self.tried
+        ]
         return "; ".join(said)
 
 

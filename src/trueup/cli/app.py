@@ -12,7 +12,10 @@ from cyclopts import App, CycloptsError, Parameter
 
 from trueup import __version__
 from trueup.cli.base import DESCRIPTION
+from trueup.cli.compare import compare
 from trueup.cli.datasets import datasets
+from trueup.cli.diagnose import diagnose
+from trueup.cli.doctor import doctor
 from trueup.cli.estimate import estimate
 from trueup.cli.outcome import UsageError
 from trueup.cli.simulate import simulate
@@ -22,7 +25,7 @@ from trueup.errors import TrueupWarning
 HELP = f"{DESCRIPTION}\n\nExample: trueup estimate answers.csv -o truths.csv"
 
 app = App(name="trueup", help=HELP, version=f"trueup {__version__}", help_format="plaintext")
-for command in (estimate, simulate, datasets, study):
+for command in (estimate, compare, diagnose, doctor, simulate, datasets, study):
     app.command(command)
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from trueup.answers import Answers
 from trueup.datasets import simulate
-from trueup.estimate import estimate
+from trueup.estimation import estimate
 
 PEOPLE = ("Ana", "Ben", "Chloe", "Dev", "Emi", "Farid", "Gus", "Hana")
-METHODS = ("mean", "median", "crh", "gtm", "dtd", "student_t")
+METHODS = ("mean", "median", "crh", "gtm", "dtd", "native")
 VARIANCES = (20.0**2, 25.0**2, 30.0**2, 40.0**2, 50.0**2, 60.0**2, 150.0**2, 250.0**2)
 
 

@@ -1,98 +1,136 @@
-"""trueup estimate: answers in a file, truths in another."""
+"""trueup estimate: answers in a file, truths in another, and a report to show."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-ENDINGS = (".csv", ".parquet", ".json")
+from trueup.cli.reading import Reading, inputs
+
+TABLES = (".csv", ".parquet", ".json")
+PAGES = (".html", ".htm")
 
 
 def estimate(
-    file: Path,
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     method: str = "auto",
     shrink: str = "adaptive",
     variance: str | None = None,
-    question: str = "question",
-    worker: str = "worker",
-    answer: str = "answer",
-    duplicates: Literal["error", "mean", "first"] = "error",
-    transform: Literal["log", "log1p", "logit"] | None = None,
-    bounds: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
-    worker_variance: str | None = None,
-    answer_variance: str | None = None,
+    groups: str | None = None,
+    covariates: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=False)] = None,
+    gold: str | None = None,
+    bias: Annotated[bool, Parameter(negative=())] = False,
+    caution: float = 0.8,
     level: float = 0.95,
+    seed: int = 0,
+    truth: str | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
+    report: Path | None = None,
+    format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
+    reading: Reading | None = None,
 ) -> None:
     """Estimate the true value of every question in a file of answers.
 
-    Example: trueup estimate answers.csv -o truths.csv --workers workers.csv
+    Example: trueup estimate answers.csv -o truths.csv --workers workers.csv --report report.html
 
     Parameters
     ----------
     file
-        CSV or Parquet, one answer per row.
+        CSV or other delimited text, JSON lines, Parquet or .xlsx; a pattern such as "answers/*.csv"; - for standard
+        input; a DuckDB or SQLite file with --sql.
     method
         First step: how the answers to a question become one number. auto lets held-out workers decide.
     shrink
         Second step: how these move toward each other.
     variance
         How sure the first step is of each question: a rule, or a number.
-    question
-        Column of the questions.
-    worker
-        Column of the workers.
-    answer
-        Column of the answers.
-    duplicates
-        What to do when a worker answered a question more than once.
-    transform
-        Scale on which answers are combined.
-    bounds
-        LOW and HIGH: estimates and intervals stay inside.
-    worker_variance
-        Column with the known variance of each worker.
-    answer_variance
-        Column with the known variance of each answer.
+    groups
+        Column with the group of each question, or a file with the columns question and group.
+    covariates
+        Column with a number known of each question, or a file of them; may be given several times.
+    gold
+        File with the columns question and truth: known truths of some questions, at least eight.
+    bias
+        Estimate the bias of each worker and take it off first.
+    caution
+        Share of the step that the second step takes, above 0 and up to 1.
     level
         Level of the intervals.
+    seed
+        Of the random splits of the workers.
+    truth
+        File with the columns question and truth, to compare with; it is not used for the estimates.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
         Where the verdict on each worker goes: .csv, .parquet or .json.
+    report
+        Where a report for people goes, one .html file that works offline.
+    format
+        What is printed: text for people, json for machines.
     """
+    from trueup.cli.summary import document, summary
     from trueup.cli.tables import check_outputs, write_files
-    from trueup.estimate import estimate
+    from trueup.estimation import estimate
 
-    check_outputs({"--out": out, "--workers": workers}, ENDINGS, inputs=[file])
+    reading = reading or Reading()
+    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=inputs(file))
+    check_outputs({"--report": report}, PAGES, inputs=inputs(file))
+    answers = reading.answers(file)
     est = estimate(
-        file,
+        answers,
         method,
         shrink,
         _number_or_name(variance),
-        transform=transform,
-        bounds=bounds,
-        worker_variance=worker_variance,
-        answer_variance=answer_variance,
-        duplicates=duplicates,
+        groups=_labels(groups, answers, file, reading),
+        covariates=_numbers(covariates, answers, file, reading),
+        gold=reading.truth(gold, answers, file, "--gold"),
+        bias=bias,
+        caution=caution,
         level=level,
-        question=question,
-        worker=worker,
-        answer=answer,
+        seed=seed,
+        progress=True,
     )
+    true = reading.truth(truth, answers, file, "--truth")
     contents = {
         path: _content(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
     write_files(contents)
-    print(est)
-    for path in contents:
+    if report is not None:
+        est.report(report, command=_command(), truth=true)
+    if format == "json":
+        print(document(est, true))
+        return
+    print(summary(est, true))
+    for path in (*contents, *([report] if report else [])):
         print(f"Written: {path}")
+
+
+def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> list[object] | None:
+    from trueup.io.attributes import read_groups
+
+    found = read_groups(groups, answers, file, question=reading.question)
+    if found is None:
+        return None
+    names = [*found.ids.tolist(), None]
+    return [names[code] for code in found.codes.tolist()]
+
+
+def _numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
+    from trueup.io.attributes import read_covariates
+
+    if not columns:
+        return None
+    given = columns[0] if len(columns) == 1 else columns
+    found = read_covariates(given, answers, file, question=reading.question)
+    return None if found is None else found.values
 
 
 def _number_or_name(text: str | None) -> float | str | None:
@@ -100,6 +138,13 @@ def _number_or_name(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def _command() -> str:
+    """Return the command line as it was typed."""
+    import shlex
+
+    return shlex.join(["trueup", *sys.argv[1:]])
 
 
 def _content(est: Any, part: str, path: Path) -> Any:

@@ -35,7 +35,7 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
     AnswersError
         When no answer is left, or one of the columns cannot be used.
     """
-    answer = _read_answers(columns[roles.answer], roles.answer)
+    answer = read_answers(columns[roles.answer], roles.answer, argument="answer")
     n_rows = len(answer)
     missing = np.isnan(answer)
     n_missing = int(np.count_nonzero(missing))
@@ -45,11 +45,11 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
             f"Column {quoted(roles.answer)}: no answers, {found}. Give at least one answer."
         )
     keep = ~missing if n_missing else None
-    question, question_ids = _encode_ids(columns[roles.question], roles.question, keep, ordered)
-    worker, worker_ids = _encode_ids(columns[roles.worker], roles.worker, keep, ordered)
+    question, question_ids = encode_ids(columns[roles.question], roles.question, keep, ordered)
+    worker, worker_ids = encode_ids(columns[roles.worker], roles.worker, keep, ordered)
     panel, panel_ids = None, None
     if roles.panel is not None:
-        panel, panel_ids = _encode_ids(columns[roles.panel], roles.panel, keep, ordered)
+        panel, panel_ids = encode_ids(columns[roles.panel], roles.panel, keep, ordered)
     numbers = {
         name: _kept(to_numbers(columns[name], name, keep=keep), keep) for name in roles.numbers
     }
@@ -70,8 +70,9 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
     )
 
 
-def _read_answers(series: Series, column: str) -> NDArray[np.float64]:
-    answer = to_numbers(series, column, argument="answer")
+def read_answers(series: Series, column: str, *, argument: str = "") -> NDArray[np.float64]:
+    """Read a column of answers, NaN where there is none, and refuse those that are too large."""
+    answer = to_numbers(series, column, argument=argument)
     if len(answer) and max(-answer.min(), answer.max()) <= LARGEST_ANSWER:
         return answer  # seen without a temporary array; NaN takes the longer way
     too_large = np.flatnonzero(np.abs(answer) > LARGEST_ANSWER)
@@ -87,9 +88,10 @@ def _read_answers(series: Series, column: str) -> NDArray[np.float64]:
     return answer
 
 
-def _encode_ids(
+def encode_ids(
     series: Series, column: str, keep: NDArray[np.bool_] | None, ordered: bool
 ) -> tuple[Indices, Ids]:
+    """Give the ids of the kept rows codes; each of these rows must have an id."""
     codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered)
     if len(codes) and codes.min() < 0:
         without = np.flatnonzero(codes < 0)

@@ -23,14 +23,13 @@ from trueup.errors import (
     counted,
     listing,
     missing_column,
-    need,
     quoted,
 )
 from trueup.io.assemble import LARGEST_ANSWER
 from trueup.io.columns import OTHER_NAMES
-from trueup.io.delimited import open_delimited, whole_number_ids
+from trueup.io.delimited import whole_number_ids
 from trueup.io.encode import encode
-from trueup.io.files import DELIMITED, LONGEST_PATH, PARQUET, _check_present, _ending
+from trueup.io.files import DELIMITED, PARQUET, open_source
 from trueup.io.frames import open_frame
 from trueup.io.native import Series, library, loaded, take, to_list
 from trueup.io.numbers import to_numbers
@@ -599,34 +598,12 @@ def _read(source: Any, pick: Pick) -> tuple[dict[str, Series], bool]:
     if not isinstance(source, str | os.PathLike):
         opened = open_frame(source)
         return opened.fetch(pick(opened.names).names), False
-    path = Path(source)
-    is_parquet = _ending(path) in PARQUET
-    _check_present(path)
+    file = open_source(source)
     try:
-        return (_read_parquet if is_parquet else _read_delimited)(path, pick), not is_parquet
+        names = pick(file.names).names
     except AnswersError as error:
-        raise type(error)(f"File {quoted(path.name)}: {error}") from error.__cause__
-
-
-def _read_delimited(path: Path, pick: Callable[[Sequence[object]], Any]) -> dict[str, Series]:
-    return open_delimited(path, pick)[1]
-
-
-def _read_parquet(path: Path, pick: Pick) -> dict[str, Series]:
-    parquet, pyarrow = need("pyarrow.parquet", "files"), need("pyarrow", "files")
-    try:
-        with parquet.ParquetFile(path) as file:
-            names = pick(file.schema_arrow.names).names
-            table = file.read(columns=names)
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, AnswersError):
-            raise
-        reason = str(error).partition("\n")[0]
-        raise AnswersError(
-            f"cannot be read as Parquet ({quoted(reason, LONGEST_PATH)}). "
-            "Write the file again, or check that it is a Parquet file."
-        ) from error
-    return {name: table.column(name) for name in names}
+        raise type(error)(f"File {quoted(Path(source).name)}: {error}") from error.__cause__
+    return file.fetch(names, ()), file.untyped
 
 
 def _is_file_name(text: str) -> bool:

@@ -7,52 +7,175 @@ for a CSV reader to say.
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.errors import AnswersError, need, quoted
+import numpy as np
+
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, need, quoted
+from trueup.io.native import take, to_list
+from trueup.io.source import UNREADABLE, Source, label_of, one_line
+from trueup.io.text import NOT_UTF8, Text, check_encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from trueup.io.columns import Roles
     from trueup.io.native import Series
 
+__all__ = ["DELIMITERS", "NOT_UTF8", "Layout", "open_delimited", "open_text", "whole_number_ids"]
+
 DELIMITERS = (",", "\t", ";", "|")
-HEAD = 1 << 16
-NOT_UTF8 = "is not UTF-8 text. Save it with the encoding UTF-8."
+# Names for a character that is hard to type in a shell.
+TABS = ("\\t", "tab")
+LONGEST_HEADER = 1 << 27
+# DuckDB's own limit, in bytes, where the header does not call for more.
+LONGEST_LINE = 2_000_000
+COUNTING = "Rows are counted from 0, without the header"
 # No leading zero, no plus, no space: the text such a number would be written as again.
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
+_COMMA_NUMBER = re.compile(r"(?:^|[,;\t|])\s*([+-]?\d+,\d+)\s*$")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is written, as far as the caller says so.
+
+    Attributes
+    ----------
+    sep
+        The character between two values; None: the one of `DELIMITERS` the header has most of.
+    decimal
+        The decimal mark, "." or ",".
+    encoding
+        Name of the encoding; None: UTF-8, or what a byte order mark says.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, sep: Any, decimal: Any, encoding: Any) -> Layout:
+        """Check what a caller gave."""
+        if sep is not None:
+            sep = "\t" if isinstance(sep, str) and sep.lower() in TABS else sep
+            if not isinstance(sep, str) or len(sep) != 1 or not _can_delimit(sep):
+                raise AnswersError(
+                    f"sep: found {quoted(sep)}, must be one character, such as ',', ';' or '\\t', "
+                    "and neither a quote nor the end of a line."
+                )
+        if decimal not in (None, ".", ","):
+            raise AnswersError(f'decimal: found {quoted(decimal)}, must be "." or ",".')
+        return cls(sep, decimal, check_encoding(encoding))
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the options that were given."""
+        return [name for name in ("sep", "decimal", "encoding") if getattr(self, name) is not None]
+
+
+def _can_delimit(character: str) -> bool:
+    return character not in '"\r\n\0' and not "\ud800" <= character <= "\udfff"
 
 
 def open_delimited(
     path: Path, pick: Callable[[Sequence[object]], Roles]
 ) -> tuple[Roles, dict[str, Series]]:
     """Read the columns that are picked from those the header names."""
+    source = open_text(path, Layout())
+    roles = pick(source.names)
+    return roles, source.fetch(roles.names, ())
+
+
+def open_text(path: Path, layout: Layout, name: str | None = None) -> Source:
+    """Open a delimited text file; its first line names the columns."""
     need("pyarrow", "files")
-    duckdb = need("duckdb", "files")
-    delimiter, header = _read_header(path)
-    roles = pick(header)
-    # Columns go by position, since DuckDB renames those that differ only in case.
-    every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header)))
-    wanted = ", ".join(f"c{header.index(name)}" for name in roles.names)
-    compression = "gzip" if path.name.lower().endswith(".gz") else "none"
-    query = (
-        f"SELECT {wanted} FROM read_csv({_literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers and one quoted path
-        f"delim = '{delimiter}', quote = '\"', escape = '\"', compression = '{compression}', "
-        f"columns = {{{every}}})"
+    need("duckdb", "files")
+    name = path.name if name is None else name
+    text = Text.of(path, layout.encoding)
+    tabs_only = name.lower().removesuffix(".gz").endswith(".tsv")
+    delimiters = [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS
+    header = _read_header(text, delimiters)
+    return Source(
+        label=label_of(name),
+        names=header.names,
+        fetch=partial(_fetch, text, header),
+        family="text",
+        settle=lambda column, ids: whole_number_ids(_without_nul(column, ids)),
+        number=_with_points if layout.decimal == "," else lambda _, series: series,
+        place=partial(_place, text, header),
+        counting=COUNTING,
     )
+
+
+class _Header(NamedTuple):
+    delimiter: str
+    names: list[str]
+    length: int
+
+
+def _read_header(text: Text, delimiters: Sequence[str]) -> _Header:
+    """Find the delimiter and the column names."""
+    found = []
+    for delimiter in delimiters:
+        with text.open() as file:
+            lines = _Lines(file)
+            try:
+                names = next(csv.reader(lines, delimiter=delimiter), [])
+            except csv.Error as error:
+                raise AnswersError(
+                    f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
+                ) from error
+        found.append(_Header(delimiter, names, lines.length))
+    header = max(found, key=lambda candidate: len(candidate.names))
+    if not header.names:
+        raise AnswersError("is empty or has no header. Its first line must name the columns.")
+    return header
+
+
+class _Lines:
+    """Lines of a file, as many as a header may take."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.file.readline(LONGEST_HEADER):
+            self.length += len(line)
+            if self.length >= LONGEST_HEADER:
+                raise AnswersError("its header does not end. Is a quote in it never closed?")
+            yield line
+
+
+def _fetch(
+    text: Text, header: _Header, names: Sequence[str], _ids: Collection[str]
+) -> dict[str, Series]:
+    duckdb = need("duckdb", "files")
+    # Columns go by position, since DuckDB renames those that differ only in case.
+    every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
+    position = {name: i for i, name in reversed(list(enumerate(header.names)))}
+    wanted = ", ".join(f"c{position[name]}" for name in names)
+    delimiter = header.delimiter.replace("'", "''")
+    longest = max(LONGEST_LINE, 64 * header.length)
     # Nothing may be fetched from anywhere while a file is read.
     config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    try:
-        with duckdb.connect(":memory:", config=config) as connection:
-            table = connection.sql(query).to_arrow_table()
-    except duckdb.Error as error:
-        raise AnswersError(_reason(str(error))) from error
-    return roles, dict(zip(roles.names, table.columns, strict=True))
+    with text.as_utf8() as (path, packed):
+        query = (
+            f"SELECT {wanted} FROM read_csv({_literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
+            f"compression = '{'gzip' if packed else 'none'}', columns = {{{every}}})"
+        )
+        try:
+            with duckdb.connect(":memory:", config=config) as connection:
+                table = connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise _explained(str(error), text, header) from error
+    return dict(zip(names, table.columns, strict=True))
 
 
 def whole_number_ids(ids: Series) -> Series:
@@ -67,25 +190,32 @@ def whole_number_ids(ids: Series) -> Series:
         return ids
 
 
-def _read_header(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter and the column names."""
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            head = file.read(HEAD)
-    except UnicodeDecodeError as error:
-        raise AnswersError(NOT_UTF8) from error
-    except (OSError, EOFError) as error:
-        raise AnswersError(f"cannot be read ({quoted(str(error), 200)}).") from error
-    tabs_only = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    headers = {
-        delimiter: next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
-        for delimiter in ("\t" if tabs_only else DELIMITERS)
-    }
-    delimiter = max(headers, key=lambda candidate: len(headers[candidate]))
-    if not headers[delimiter]:
-        raise AnswersError("is empty or has no header. Its first line must name the columns.")
-    return delimiter, headers[delimiter]
+def _without_nul(column: str, ids: Series) -> Series:
+    compute = need("pyarrow.compute", "files")
+    found = compute.match_substring(ids, "\0")
+    if compute.any(found).as_py():
+        first = ids.filter(found)[0].as_py()
+        raise AnswersError(
+            f"Column {quoted(column)}: the id {quoted(first)} holds a NUL byte. The file is "
+            "damaged: write it again."
+        )
+    return ids
+
+
+def _with_points(column: str, series: Series) -> Series:
+    """Write decimal commas as points; a point that is there already could mean anything."""
+    compute = need("pyarrow.compute", "files")
+    rows = np.flatnonzero(compute.match_substring(series, ".").fill_null(False).to_numpy())
+    if len(rows):
+        raise bad_rows(
+            column,
+            rows.tolist(),
+            len(series),
+            ("has a point", "have a point"),
+            'With decimal="," write 1234,5 and no points, or leave decimal out if points are meant.',
+            to_list(take(series, rows[:MOST_ROWS])),
+        )
+    return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
 
 
 def _literal(path: Path) -> str:
@@ -94,15 +224,70 @@ def _literal(path: Path) -> str:
     return "'" + plain.replace("'", "''") + "'"
 
 
-def _reason(message: str) -> str:
+def _place(text: Text, header: _Header, row: int) -> str:
+    """Find the line a row begins in, as DuckDB counts rows: without empty lines."""
+    try:
+        with text.open() as file:
+            reader = csv.reader(file, delimiter=header.delimiter)
+            passed, line = -2, 1
+            for fields in reader:
+                # The only value of a row may be missing.
+                passed += bool(fields) or len(header.names) == 1
+                if passed == row:
+                    return f"line {line}"
+                line = reader.line_num + 1
+    except (csv.Error, AnswersError, *UNREADABLE):
+        pass
+    return ""
+
+
+def _explained(message: str, text: Text, header: _Header) -> AnswersError:
     """Say in one line what DuckDB says in thirty."""
     if "utf-8" in message.lower():
-        return NOT_UTF8
+        return text.not_decoded()
     at = re.search(r"CSV Error on Line: (\d+)", message)
     line = f"line {at[1]}" if at else "a line"
     fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if fields:
-        return f"{line} has {fields[2]} fields, the header has {fields[1]}. Mend that line."
+        original = re.search(r"Original Line: (.*)", message)
+        content = original[1].rstrip("\r") if original else ""
+        expected = int(fields[1])
+        # DuckDB stops counting at the first field too many.
+        found = max(int(fields[2]), _count(content, header.delimiter))
+        advice = _comma_advice(content) if header.delimiter == "," and found == expected + 1 else ""
+        return AnswersError(
+            f"{line} has {found} fields, the header has {expected}. Mend that line.{advice}"
+        )
     if "unterminated quote" in message:
-        return f"a quote that opens in {line} is never closed. Mend that line."
-    return f"cannot be read as delimited text ({quoted(message.partition(chr(10))[0], 200)})."
+        return AnswersError(
+            f"a quote that opens in {line} is never closed, or text follows where it closes. "
+            "Mend that line; a quote within quotes is written twice."
+        )
+    if "maximum line size" in message.lower():
+        return AnswersError(f"{line} is too long. Is a line end or a quote missing?")
+    if "gzip" in message.lower():
+        return AnswersError("cannot be read: the archive is cut short or damaged. Pack it again.")
+    if "invalid state" in message:
+        return AnswersError(
+            "cannot be read as delimited text: its lines end in several ways. Give all of them "
+            "the same end."
+        )
+    return AnswersError(f"cannot be read as delimited text ({one_line(message)}).")
+
+
+def _count(line: str, delimiter: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return 0
+
+
+def _comma_advice(line: str) -> str:
+    """Ask whether a number with a decimal comma was cut in two."""
+    number = _COMMA_NUMBER.search(line)
+    if number is None:
+        return ""
+    return (
+        f" If {quoted(number[1])} is one number, put it in quotes or separate columns by "
+        'semicolons, and pass decimal=",".'
+    )

@@ -172,7 +172,7 @@ def _column_of(name: str, values: Any) -> Series:
             return values
         found = f"an array of {values.ndim} dimensions"
     elif isinstance(values, Sequence) and not isinstance(values, str | bytes):
-        return _array_of(list(values))
+        return array_of(list(values))
     else:
         found = f"a single {quoted(type(values).__name__)}"
     raise AnswersError(
@@ -180,7 +180,7 @@ def _column_of(name: str, values: Any) -> Series:
     )
 
 
-def _array_of(values: list[object]) -> Series:
+def array_of(values: list[object]) -> Series:
     """Make an array of a list without turning 1 into "1" or cutting texts short."""
     types = set(map(type, values))
     if types in ({int}, {float}, {bool}):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MISSING_TEXTS = ("", "na", "nan", "null")
+COMMA_REMEDY = "Some have a decimal comma: write 3.5, not 3,5."
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
@@ -72,7 +73,7 @@ def to_numbers(
         values = to_list(take(series, np.array(rows[:MOST_ROWS])))
         remedy = f"Remove or mend these rows{_or_other(argument)}."
         if any(isinstance(value, str) and _COMMA.fullmatch(value) for value in values):
-            remedy = "Some have a decimal comma: write 3.5, not 3,5."
+            remedy = COMMA_REMEDY
         raise bad_rows(
             column, rows, len(series), ("is not a number", "are not numbers"), remedy, values
         )

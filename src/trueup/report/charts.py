@@ -43,6 +43,12 @@ def spec_of(chart: Any, title: str) -> dict[str, Any]:
     return spec
 
 
+def plain_spec(spec: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return a spec with nothing in it but what JSON knows."""
+    plain: dict[str, Any] = _plain(spec, title)
+    return plain
+
+
 def script_json(value: Any) -> str:
     r"""Write JSON that no HTML reader takes for the end of a script, or for anything but text.
 

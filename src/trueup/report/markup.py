@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from html import escape
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
@@ -14,6 +15,42 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NOTHING = "–"
+MOST_DECIMALS = 9
+LARGEST = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What somebody called a thing: it keeps its own direction of writing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A number with as many decimals as the others of its column; None: four significant digits."""
+
+    value: float
+    decimals: int | None
+
+    def __str__(self) -> str:
+        if self.decimals is None or not np.isfinite(self.value):
+            return number(self.value)
+        return f"{self.value:z,.{self.decimals}f}"  # no minus before nothing
+
+
+def decimals(error: float, largest: float) -> int | None:
+    """Return the decimals that show two digits of an error, None where numbers are too large or small for that.
+
+    Examples
+    --------
+    >>> decimals(0.034, 12.0), decimals(25.0, 990.0), decimals(1e-12, 1.0)
+    (3, 0, None)
+    """
+    if not (np.isfinite(error) and error > 0 and np.isfinite(largest)) or largest >= LARGEST:
+        return None
+    count = max(0, 1 - int(np.floor(np.log10(error))))
+    return count if count <= MOST_DECIMALS else None
 
 
 def number(value: float) -> str:
@@ -33,6 +70,8 @@ def number(value: float) -> str:
 
 def is_number(value: object) -> bool:
     """Say whether a cell is a number (true and false are words)."""
+    if isinstance(value, Rounded):
+        return True
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
@@ -44,6 +83,8 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Real):
         return number(int(value) if isinstance(value, Integral) else float(value))
+    if isinstance(value, Name):
+        return f"<bdi>{escape(value.text)}</bdi>"
     return escape(str(value))
 
 
@@ -64,6 +105,24 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     for row in rows:
         first, *others = row
         cells = "".join(f"<td{_right(is_number(value))}>{cell(value)}</td>" for value in others)
+        lines.append(f'<tr><th scope="row">{cell(first)}</th>{cells}</tr>')
+    lines.append("</tbody>")
+    return "<table>" + "\n".join(lines) + "</table>"
+
+
+def data_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a long table with few letters: cells are numbers unless they say otherwise, and end at the right."""
+    numeric = [at > 0 and any(is_number(row[at]) for row in rows) for at in range(len(columns))]
+    head = "".join(
+        f'<th scope="col"{_right(right)}>{escape(str(name))}</th>'
+        for name, right in zip(columns, numeric, strict=True)
+    )
+    lines = [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+    for first, *others in rows:
+        cells = "".join(
+            f"<td>{cell(value)}" if right else f"<td class=t>{cell(value)}"
+            for value, right in zip(others, numeric[1:], strict=True)
+        )
         lines.append(f'<tr><th scope="row">{cell(first)}</th>{cells}</tr>')
     lines.append("</tbody>")
     return "<table>" + "\n".join(lines) + "</table>"

@@ -35,6 +35,7 @@
     if (!width || width === chart.width) return;
     chart.width = width;
     if (chart.drawn) chart.drawn.finalize();
+    const axis = { ...config.axis, labelLimit: Math.min(config.axis.labelLimit, Math.round(width * 0.3)) };
     const legend = { ...config.legend, columns: Math.max(1, Math.floor(width / ENTRY)), labelLimit: ENTRY - 30 };
     try {
       chart.drawn = await vegaEmbed(chart.place, fit(read(chart.place.dataset.spec), width), {
@@ -43,7 +44,7 @@
         renderer: "svg",
         ast: true, // formulas are interpreted: the page may not make code of text
         defaultStyle: false,
-        config: { ...config, legend },
+        config: { ...config, axis, legend },
       });
     } catch (error) {
       chart.drawn = null;

@@ -1,7 +1,7 @@
 """One HTML file that says what was claimed, what was found, and shows it.
 
 The file needs nothing else: no network, no other file. Its own security policy forbids the browser to fetch anything
-or to run any script but the two that are written here.
+or to run any script but those that are written here.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import TrueupError, need, quoted
+from trueup.errors import TrueupError, quoted
 from trueup.report import markup, theme
+from trueup.report.bundle import bundle
 from trueup.report.charts import script_json, spec_of
+from trueup.report.parts import part_html
 from trueup.report.whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
+
+    from trueup.report.parts import Part
 
 # How a finding stands to its claim: a sign and a word, so that nobody needs to see the colour.
 MARKS = {
@@ -44,11 +48,18 @@ class Table:
     columns : sequence of str
     rows : sequence of rows
         The first cell names the row. Numbers are shown with four significant digits, None and NaN as a dash.
+    search : str
+        What a reader may look for, such as "a question": the table can be searched and sorted then, and long ones
+        scroll in a box of their own.
+    note : str
+        What is to be known before reading it.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
+    search: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
         wrong = [at for at, row in enumerate(self.rows) if len(row) != len(self.columns)]
@@ -97,6 +108,8 @@ class Section:
         What the paper says, and what we find.
     holds : bool, optional
         Whether the claim holds; None with a verdict: in part.
+    parts : sequence
+        Cards, lists and the like, see `trueup.report.parts`; they come before figures and tables.
     figures, tables : sequences
     """
 
@@ -107,6 +120,7 @@ class Section:
     text: str = ""
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
+    parts: Sequence[Part] = ()
 
 
 def write_page(
@@ -116,6 +130,7 @@ def write_page(
     intro: str,
     sections: Sequence[Section],
     footer: str = "",
+    opening: int = 0,
 ) -> Path:
     """Write a page to an HTML file, whole or not at all.
 
@@ -127,6 +142,8 @@ def write_page(
         Plain text. An empty line begins a new paragraph.
     sections
         In the order of the table of contents.
+    opening
+        How many of them come before the table of contents, because everybody should read them.
 
     Raises
     ------
@@ -136,14 +153,19 @@ def write_page(
         When a chart cannot be drawn offline.
     """
     charts = any(section.figures for section in sections)
-    scripts = [_bundle(), _resource("page.js")] if charts else []
+    scripts = [bundle(), _resource("page.js")] if charts else []
+    if any(table.search for section in sections for table in section.tables):
+        scripts.append(_resource("table.js"))
     ids = markup.anchors([section.title for section in sections])
     numbers = count(1)
+    written = [_section(section, id_, numbers) for section, id_ in zip(sections, ids, strict=True)]
     body = [
         f"<header><h1>{escape(title)}</h1>\n{markup.paragraphs(intro)}</header>",
-        _contents(sections, ids),
+        "" if opening else _contents(sections, ids),
         "<main>",
-        *(_section(section, id_, numbers) for section, id_ in zip(sections, ids, strict=True)),
+        *written[:opening],
+        _contents(sections[opening:], ids[opening:]) if opening else "",
+        *written[opening:],
         "</main>",
         f"<footer>{markup.paragraphs(footer)}</footer>" if footer else "",
         f'<script type="application/json" id="chart.config">{script_json(theme.chart_config())}</script>',
@@ -174,12 +196,6 @@ def write_page(
 
 def _resource(name: str) -> str:
     return files("trueup.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, with its names kept to itself."""
-    bundle: str = need("vl_convert", "report").javascript_bundle()
-    return f"(function(){{{bundle}\n}})();"
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -220,6 +236,7 @@ def _section(section: Section, id_: str, numbers: Iterator[int]) -> str:
     if says:
         parts.append(f'<dl class="claim">{"".join(says)}</dl>')
     parts.append(markup.paragraphs(section.text))
+    parts += [part_html(part) for part in section.parts]
     parts += [_figure(figure, next(numbers)) for figure in section.figures]
     parts += [_table(table) for table in section.tables]
     return "\n".join(part for part in (*parts, "</section>") if part)
@@ -242,9 +259,15 @@ def _figure(figure: Figure, number: int) -> str:
 
 def _table(table: Table) -> str:
     title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
-    return f"{title}{_rows(table)}"
+    note = f'<div class="note">{markup.paragraphs(table.note)}</div>' if table.note else ""
+    return f"{title}{note}{_rows(table)}"
 
 
 def _rows(table: Table) -> str:
     """Write the rows in a box that scrolls sideways, by keyboard too, where they are too wide."""
+    label = escape(table.title or "Table", quote=True)
+    if table.search:
+        rows = markup.data_table(table.columns, table.rows)
+        box = f'<div class="wide tall" tabindex="0" role="region" aria-label="{label}">{rows}</div>'
+        return f'<div class="data" data-search="{escape(table.search, quote=True)}">{box}</div>'
     return f'<div class="wide" tabindex="0">{markup.table(table.columns, table.rows)}</div>'

@@ -18,6 +18,8 @@ PALETTE = (
     "#56B4E9",  # sky blue
     "#F0E442",  # yellow
 )
+# The same hues, lighter, for a dark background.
+DARK_PALETTE = ("#3f9bdc", "#f2803a", "#2fbf95", "#de9ac1", "#efb53f", "#a5dcfb", "#f0e442")
 LIGHT = {
     "paper": "#ffffff",
     "panel": "#f4f6f8",
@@ -46,10 +48,13 @@ HEIGHT = 280
 
 def variables() -> str:
     """Return the colours as a style sheet; dark only on screens, so that paper stays white."""
-    hues = {f"hue{number}": hue for number, hue in enumerate(PALETTE, 1)}
+    light, dark = (
+        {f"hue{number}": hue for number, hue in enumerate(palette, 1)}
+        for palette in (PALETTE, DARK_PALETTE)
+    )
     return (
-        f":root{{{_declared({**LIGHT, **hues})};--font:{FONT}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{_declared(DARK)}}}}}\n"
+        f":root{{{_declared({**LIGHT, **light})};--font:{FONT}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_declared({**DARK, **dark})}}}}}\n"
     )
 
 

@@ -254,7 +254,8 @@ class LocationMixture:
             so_far += p
             step = e - mean
             mean += step * p / np.maximum(so_far, NEGLIGIBLE)
-            between += p * step * (e - mean)
+            # Both have the same sign, but for rounding where components are very far apart.
+            between += p * np.maximum(step * (e - mean), 0.0)
         unit = scale.unit[:, None]
         variance = (within + between) * unit * unit
         return scale.centre[:, None] + unit * mean, variance, np.minimum(shrinkage, 1.0)

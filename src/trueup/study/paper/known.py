@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.datasets.published import table1
 from trueup.datasets.simulate import simulate
-from trueup.estimate import estimate
+from trueup.estimation import estimate
 from trueup.report.page import Figure, Section, Table
 from trueup.shrinkage import EBE, MEBE, ShrinkRule, Stein
 from trueup.study.paper.charts import curves

@@ -11,7 +11,7 @@ import numpy as np
 from trueup.arrays import segment_sum
 from trueup.datasets.simulate import simulate
 from trueup.errors import TrueupError, TrueupWarning
-from trueup.estimate import estimate
+from trueup.estimation import estimate
 from trueup.report.page import Figure, Section, Table
 from trueup.study.harness import losses_of, ratio_error
 from trueup.study.shrinkage.charts import marks

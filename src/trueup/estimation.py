@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
-from trueup.answers import Answers
+from trueup.answers import FILE_OPTIONS, Answers
 from trueup.bias import Biases, estimate_biases
 from trueup.choose import CANDIDATES, choose
 from trueup.draws import check_seed
@@ -75,6 +75,7 @@ def estimate(
     question: str = "question",
     worker: str = "worker",
     answer: str = "answer",
+    **reading: Any,
 ) -> Estimate:
     """Estimate the true value of every question from the answers of many workers.
 
@@ -135,6 +136,8 @@ def estimate(
         Default: all processors. It changes the time, not the result.
     question, worker, answer : str
         Names of the columns; `task`, `worker`, `label` are recognised as well.
+    reading
+        How a file is read: `sep`, `decimal`, `encoding`, `wide`, `sql`, see `Answers.from_file`.
 
     Examples
     --------
@@ -145,6 +148,9 @@ def estimate(
     rule = _rule(shrink, caution)
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
+    strange = sorted(set(reading) - set(FILE_OPTIONS))
+    if strange:
+        raise TypeError(f"estimate() got an unexpected keyword argument {strange[0]!r}")
     check_seed(seed)
     check_threads(threads)
     if not isinstance(bias, bool | np.bool_):
@@ -161,6 +167,7 @@ def estimate(
             bounds=bounds,
             worker_variance=worker_variance,
             answer_variance=answer_variance,
+            **reading,
         )
         known = Known.read(groups, covariates, gold, data, answers, question)
         bar.step("answers read")

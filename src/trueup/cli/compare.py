@@ -1,0 +1,89 @@
+"""trueup compare: the first steps ranked by how well they predict workers they have not seen."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from trueup.cli.reading import Reading, inputs
+
+
+def compare(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    methods: Annotated[
+        list[str] | None, Parameter(name=["--method"], negative=(), consume_multiple=False)
+    ] = None,
+    shrink: str = "adaptive",
+    truth: str | None = None,
+    seed: int = 0,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
+    reading: Reading | None = None,
+) -> None:
+    """Rank the first steps, with and without the second, by how well they predict workers they have not seen.
+
+    Example: trueup compare answers.csv --truth truth.csv
+
+    Parameters
+    ----------
+    file
+        Answers, as for trueup estimate.
+    methods
+        A first step to compare; may be given several times. By default those that auto chooses among.
+    shrink
+        The second step.
+    truth
+        File with the columns question and truth: errors against it are shown, too.
+    seed
+        Of the random folds of the workers.
+    out
+        Where the table goes: .csv, .parquet or .json.
+    format
+        What is printed: text for people, json for machines.
+    """
+    import json
+    from dataclasses import replace
+
+    from trueup.cli.tables import check_outputs, write_files
+    from trueup.comparison import compare
+
+    reading = reading or Reading()
+    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file))
+    answers = reading.answers(file)
+    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
+    known = reading.truth(truth, answers, file, "--truth")
+    table = compare(answers, methods, known, shrink=shrink, seed=seed, progress=True)
+    if out is not None:
+        write_files({out: table.to_pylist() if out.suffix.lower() == ".json" else table})
+    if format == "json":
+        print(json.dumps(table.to_pylist(), allow_nan=False, indent=1))
+        return
+    print("\n".join(_board(table.to_pylist())))
+    if out is not None:
+        print(f"Written: {out}")
+
+
+def _board(rows: list[dict[str, Any]]) -> list[str]:
+    from trueup.cli.summary import columns
+
+    with_truth = "risk" in rows[0]
+    heads = ["first step", "second step", "held-out error", "behind the best"]
+    heads += ["error against truth"] if with_truth else []
+    lines = [(*heads, "seconds")]
+    for row in rows:
+        behind = "-" if row["behind"] == 0 else f"{row['behind']:.4g} ± {row['behind_se']:.2g}"
+        cells = [row["method"], row["shrink"], f"{row['held_out']:.6g}", behind]
+        cells += [f"{row['risk']:.4g} ± {row['risk_se'] or 0:.2g}"] if with_truth else []
+        lines.append((*cells, f"{row['seconds']:.2f}"))
+    best = rows[0]
+    level = [row for row in rows[1:] if row["behind"] <= 2 * row["behind_se"]]
+    verdict = f"{best['method']} with {best['shrink']} predicts held-out workers best"
+    if level:
+        verdict += f"; {len(level)} of the others are within two standard errors of it"
+    note = (
+        "Errors are mean squares (± standard error) and contain the noise of the held-out answers: differences count, "
+        "not ratios."
+    )
+    return [verdict + ".", note, "", *columns(lines)]

@@ -1,0 +1,70 @@
+"""trueup diagnose: what stands out about workers and questions, and whether a second step helps."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trueup.cli.reading import Reading, inputs
+
+
+def diagnose(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    method: str = "auto",
+    target_se: float | None = None,
+    resamples: int = 400,
+    seed: int = 0,
+    workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
+    pairs: Path | None = None,
+    reading: Reading | None = None,
+) -> None:
+    """Tell in words, with the numbers, what stands out about workers and questions.
+
+    Workers who are noisy, biased, constant or err together; questions that need another rater; how well workers agree
+    (ICC, Krippendorff's alpha); and whether a second step helps here: the paper's condition, alpha* and expected gain.
+
+    Example: trueup diagnose answers.csv --target-se 0.5 --workers workers.csv
+
+    Parameters
+    ----------
+    file
+        Answers, as for trueup estimate.
+    method
+        First step.
+    target_se
+        Standard error that every question should have: how many more answers would that take?
+    resamples
+        Resamples of the workers for the paper's condition; 0 leaves it out.
+    seed
+        Of the resamples.
+    workers
+        Where the table of the workers goes: .csv, .parquet or .json.
+    pairs
+        Where the pairs of workers who err together go.
+    """
+    from dataclasses import replace
+
+    from trueup.cli.tables import check_outputs, write_files
+    from trueup.diagnosis import diagnose_all
+
+    reading = reading or Reading()
+    endings = (".csv", ".parquet", ".json")
+    check_outputs({"--workers": workers, "--pairs": pairs}, endings, inputs=inputs(file))
+    answers = reading.answers(file)
+    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
+    found = diagnose_all(answers, method, target_se=target_se, panels=resamples, seed=seed)
+    tables = {workers: found.workers.workers, pairs: found.together and found.together.pairs}
+    contents = {
+        path: table for path, table in tables.items() if path is not None and table is not None
+    }
+    write_files(
+        {
+            path: table.to_pylist() if path.suffix.lower() == ".json" else table
+            for path, table in contents.items()
+        }
+    )
+    print(found)
+    for path in contents:
+        print(f"Written: {path}")

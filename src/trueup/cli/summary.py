@@ -1,0 +1,136 @@
+"""What a command on answers prints: a short account a person would quote, or a document for machines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import counted, quoted
+from trueup.result import LONGEST_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trueup.arrays import Floats
+    from trueup.result import Estimate
+
+#: Questions and workers that are shown.
+SHOWN = 10
+
+
+def summary(est: Estimate, truth: Floats | None = None) -> str:
+    """Say what was read, what was chosen and why, what to expect, and what to look at."""
+    about = est.diagnosis
+    lines = [
+        *read(est),
+        "",
+        f"First step: {about.method}" + (f" ({about.why})" if about.why else ""),
+    ]
+    lines += [about.second_step[:1].upper() + about.second_step[1:]] if about.second_step else []
+    lines += [about.gold] if about.gold else []
+    lines += [f"Warning: {text}" for text in about.warnings]
+    lines += [f"Note: {text}" for text in about.assumptions]
+    if truth is not None:
+        lines += ["", *against(est, truth)]
+    lines += ["", *least_certain(est), "", *to_look_at(est)]
+    return "\n".join(lines)
+
+
+def read(est: Estimate) -> list[str]:
+    """Say what was read, and what was dropped and why."""
+    answers, origin = est.answers, est.answers.origin
+    people, asked = counted(answers.n_workers, "worker"), counted(answers.n_questions, "question")
+    lines = [f"{counted(answers.n_answers, 'answer')} of {people} to {asked}"]
+    if origin.n_missing:
+        lines.append(f"{origin.n_missing:,} of {origin.n_rows:,} rows dropped: no answer in them")
+    if origin.n_duplicates:
+        lines.append(f"{origin.n_duplicates:,} repeated answers merged")
+    return lines
+
+
+def against(est: Estimate, truth: Floats) -> list[str]:
+    """Compare with known truths."""
+    known = np.flatnonzero(~np.isnan(truth))
+    base, error = (
+        np.sqrt(np.mean((each[known] - truth[known]) ** 2)) for each in (est.base, est.estimate)
+    )
+    errors = f"root mean squared error {error:.4g} (first step alone {base:.4g})"
+    lines = [f"Against {counted(len(known), 'known truth')}: {errors}"]
+    some = known[~np.isnan(est.lower[known])]
+    if len(some):
+        inside = (est.lower[some] <= truth[some]) & (truth[some] <= est.upper[some])
+        lines.append(f"{inside.mean():.0%} of them are inside their {100 * est.level:g}% interval")
+    return lines
+
+
+def least_certain(est: Estimate) -> list[str]:
+    """Show the questions with the largest standard errors."""
+    error = np.where(np.isnan(est.std_error), np.inf, est.std_error)
+    order = np.argsort(-error, kind="stable")[:SHOWN]
+    few = len(order) == est.answers.n_questions
+    percent = f"{100 * est.level:g}% interval"
+    rows = [("question", "estimate", percent, "answers")]
+    for name, j in zip(est.answers.question_ids.tolist(order), order.tolist(), strict=True):
+        low, high = est.lower[j], est.upper[j]
+        interval = "unknown" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
+        rows.append((short(name), f"{est.estimate[j]:.6g}", interval, f"{est.answers.counts[j]:,}"))
+    title = (
+        "All questions, the least certain first" if few else f"The {SHOWN} least certain questions"
+    )
+    return [title, *columns(rows)]
+
+
+def to_look_at(est: Estimate) -> list[str]:
+    """Show the workers that stand out."""
+    from trueup.errors import TrueupError
+    from trueup.verdicts import worker_table
+
+    try:
+        return ["Workers", *(f"  {line}" for line in str(worker_table(est)).splitlines())]
+    except TrueupError as error:
+        return ["Workers", f"  {error}"]
+
+
+def short(name: object) -> str:
+    """Return an id as a line of text that fits."""
+    return quoted(str(name), LONGEST_ID).strip('"')
+
+
+def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lay out rows of text in columns, the first to the left, the others to the right."""
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if c == 0 else cell.rjust(width)
+            for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def document(est: Estimate, truth: Floats | None = None) -> str:
+    """Return everything as JSON."""
+    origin = replace(est.answers.origin, kind="pyarrow")
+    mine = replace(est, answers=replace(est.answers, origin=origin))
+    about = asdict(est.diagnosis)
+    content: dict[str, Any] = {
+        "read": {
+            "rows": origin.n_rows,
+            "dropped": origin.n_missing,
+            "merged": origin.n_duplicates,
+            "answers": est.answers.n_answers,
+            "workers": est.answers.n_workers,
+            "questions": est.answers.n_questions,
+        },
+        "diagnosis": about,
+        "level": est.level,
+        "questions": mine.questions.to_pylist(),
+        "workers": mine.workers.to_pylist(),
+    }
+    if truth is not None:
+        content["against_truth"] = against(est, truth)
+    return json.dumps(content, allow_nan=False, default=str, indent=1)

@@ -1,0 +1,106 @@
+"""What the caller means by a path: a file, a pattern, several files, standard input."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trueup.errors import AnswersError, nearest, quoted
+from trueup.io.source import LONGEST_PATH, label_of, unreadable
+from trueup.io.streams import STDIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Paths(NamedTuple):
+    """Files to be read as one table, and what messages call them together."""
+
+    paths: list[Path]
+    label: str
+
+
+def is_path(value: object) -> bool:
+    """Whether a value is one path or a list of nothing but paths."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(each, str | os.PathLike) for each in value)
+    return isinstance(value, str | os.PathLike)
+
+
+def find_paths(given: Any) -> Paths:
+    """Find the files a caller names.
+
+    Parameters
+    ----------
+    given
+        A path, or a list of paths. One with `*`, `?` or `[...]` in it that is no file stands for
+        all files that match, in sorted order; "-" for standard input.
+    """
+    if not is_path(given):
+        what = "an empty list" if isinstance(given, list | tuple) and not given else quoted(given)
+        raise AnswersError(f"Path: found {what}. Give a path, a pattern or a list of paths.")
+    if isinstance(given, list | tuple):
+        paths = [path for each in given for path in _matching(Path(each))]
+        if STDIN in map(str, paths) and len(paths) > 1:
+            raise AnswersError('Path: "-" (standard input) cannot be one of several files.')
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        return Paths(paths, f"Files {quoted(paths[0].name)}{more}")
+    path = Path(given)
+    paths = _matching(path)
+    many = paths != [path]
+    return Paths(paths, f"Files {quoted(str(path), LONGEST_PATH)}" if many else "")
+
+
+def _matching(path: Path) -> list[Path]:
+    """Return the files that match a pattern, or the path itself where it is none."""
+    name = str(path)
+    if not glob.has_magic(name) or os.path.lexists(name):
+        return [path]
+    try:
+        # Not that of Path, which knows no absolute patterns.
+        matches = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
+        found = sorted((each for each in matches if not each.is_dir()), key=str)
+    except (OSError, ValueError, RecursionError):
+        found = []
+    if not found:
+        raise AnswersError(
+            f"File {quoted(name, LONGEST_PATH)}: no file matches this pattern. Check the folder "
+            "and the ending."
+        )
+    return found
+
+
+def check_present(path: Path) -> None:
+    """Refuse a path with no file behind it, and say which one may be meant."""
+    shown = label_of(str(path))
+    try:
+        if path.is_dir():
+            raise AnswersError(
+                f"{shown}: is a folder. Name one file in it, or all of them by a pattern such as "
+                f"{quoted(str(path / '*.csv'), LONGEST_PATH)}."
+            )
+        if path.exists():
+            return
+        if not path.parent.is_dir():
+            folder = quoted(str(path.parent), LONGEST_PATH)
+            raise AnswersError(f"{shown}: not found, there is no folder {folder}.")
+        near = nearest(path.name, [other.name for other in path.parent.iterdir()])
+    except OSError as error:
+        raise AnswersError(f"{shown}: {unreadable(error)}") from error
+    advice = f"Did you mean {quoted(near)}?" if near else "Check the name and the folder."
+    raise AnswersError(f"{shown}: not found. {advice}")
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path is one that can be read only once: a pipe, a terminal, a socket."""
+    mode = path.stat().st_mode
+    return not stat.S_ISREG(mode)
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Name each file so that no two names are the same, where the paths are not."""
+    short = [path.name for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]

@@ -1,0 +1,80 @@
+"""write_report(): an estimate as one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trueup.errors import counted
+from trueup.report.page import write_page
+from trueup.report.result.estimates import estimates
+from trueup.report.result.facts import Facts
+from trueup.report.result.helps import helps
+from trueup.report.result.judged import Judged
+from trueup.report.result.moved import moved
+from trueup.report.result.others import Others
+from trueup.report.result.prior import prior
+from trueup.report.result.rests import rests
+from trueup.report.result.together import errs_together
+from trueup.report.result.truth import against_truth, check_truth
+from trueup.report.result.verdict import verdict
+from trueup.report.result.workers import workers
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
+    from trueup.result import Estimate
+
+
+def write_report(
+    estimate: Estimate,
+    path: str | PathLike[str],
+    *,
+    command: str | None = None,
+    truth: Any = None,
+) -> Path:
+    """Write the report of an estimate: one HTML file that needs no network and no other file.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    path : path
+        Where to; a file that is there is replaced.
+    command : str, optional
+        The command line that made the estimate, to be shown; by default a Python call.
+    truth : array, optional
+        True value of each question in the order of `estimate.questions`, NaN where unknown: errors and coverage are
+        shown then.
+
+    Raises
+    ------
+    MissingExtra
+        When vl-convert-python is not installed.
+    """
+    from trueup import __version__
+
+    answers = estimate.answers
+    facts = Facts(estimate, check_truth(truth, answers.n_questions))
+    others = Others(estimate)
+    judged = Judged(estimate, others.verdicts)
+    sections = [
+        verdict(facts, judged, others),
+        estimates(facts),
+        against_truth(facts),
+        prior(facts),
+        moved(facts),
+        helps(facts),
+        workers(facts, judged),
+        errs_together(facts, others),
+        rests(facts, command),
+    ]
+    people = counted(answers.n_workers, "worker")
+    says = "says" if answers.n_workers == 1 else "say"
+    return write_page(
+        path,
+        title=f"What {people} {says} about {counted(answers.n_questions, 'question')}",
+        intro="",
+        sections=[section for section in sections if section is not None],
+        opening=1,
+        footer=f"Made by trueup {__version__}. This file needs no network and sends nothing.",
+    )
