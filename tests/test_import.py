@@ -42,7 +42,10 @@ def test_every_public_name_exists() -> None:
 
 
 def test_functions_are_not_hidden_by_modules_of_the_same_name() -> None:
-    code = "import trueup.estimation, trueup.comparison, trueup; print(callable(trueup.estimate), callable(trueup.compare))"
+    code = (
+        "import trueup.estimation, trueup.comparison, trueup; "
+        "print(callable(trueup.estimate), callable(trueup.compare))"
+    )
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

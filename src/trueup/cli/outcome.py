@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -61,6 +62,8 @@ def _noting_interrupts() -> Iterator[list[int]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
+        # A file that is being opened at this moment is closed by the end of the program.
+        warnings.simplefilter("ignore", ResourceWarning)
         signal.default_int_handler(number, frame)
 
     in_main_thread = threading.current_thread() is threading.main_thread()
