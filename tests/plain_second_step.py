@@ -351,7 +351,7 @@ def robust_variance(
     for j in range(m):
         factor = (1.3 if k[j] >= 3 else 1.0) / k[j]
         biases = noise["tb2"] * max(factor - common, 0.0)
-        v[j] = level * factor * level / pool + biases
+        v[j] = (level * factor + biases) * level / pool
         vi[j] = 1.15 * level * factor + biases
     return v, vi, max(1.0, 0.6 * total)
 

@@ -30,6 +30,8 @@ REMEDIES = {
     errno.EISDIR: "Name a file.",
     errno.ENOTDIR: "Check the name and the folder.",
     errno.ENOSPC: "Make room, or choose another place.",
+    errno.EDQUOT: "Make room, or choose another place.",
+    errno.EFBIG: "Choose a place that takes larger files.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
 }
 

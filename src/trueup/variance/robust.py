@@ -58,10 +58,10 @@ def robust(answers: Answers, noise: WorkerNoise, *, clipped: bool = True) -> Cer
     v, v_interval = factor * (level * kept_share)[panel], MARGIN * factor * level[panel]
     questions = np.maximum(np.diff(borders), 1)
     common = facts.panel_sum((sweep.sums[0] / facts.spread(questions)) ** 2)
-    # The part of the biases that does not cancel, as for means.
+    # The part of the biases that does not cancel, as for means; their variance knows no clipping, so it is damped.
     tb2 = noise.bias_variance
     biases = tb2[panel] * np.maximum(factor - common[panel], 0.0)
-    v, v_interval = v + biases, v_interval + biases
+    v, v_interval = v + biases * kept_share[panel], v_interval + biases
     if gross.any():
         own = np.zeros(len(v))
         for block in answers.blocks():

@@ -1,0 +1,173 @@
+"""Every example runs as a user starts it, says nothing on the error output, and shows what it promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trueup
+
+SOURCE = str(Path(trueup.__file__).parents[1])
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "examples"
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+LIBRARIES = "pandas,polars,pyarrow,duckdb"  # most examples need none of them
+WITHOUT = """
+import runpy, sys
+for name in sys.argv[1].split(","):
+    sys.modules[name] = None
+runpy.run_path(sys.argv[2], run_name="__main__")
+"""
+
+
+def output(number: str, folder: Path, without: str = "") -> str:
+    """Run an example in an empty folder, as if some packages were not installed; return what it prints."""
+    (script,) = FOLDER.glob(f"{number}_*.py")
+    arguments = ["-c", WITHOUT, without, str(script)] if without else [str(script)]
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "error", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": SOURCE, "PYTHONUTF8": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert list(folder.iterdir()) == []  # an example leaves nothing behind
+    return done.stdout
+
+
+def numbers(text: str, pattern: str) -> list[float]:
+    """Return the numbers a pattern finds; it must be found."""
+    found = re.search(pattern, text)
+    assert found, text
+    return [float(each) for each in found.groups()]
+
+
+def after(text: str, name: str, which: int = 0) -> float:
+    """Return the first number after a name, at its so-manieth place."""
+    return float(re.findall(re.escape(name) + r"\D*?([\d.]+\d)", text)[which])
+
+
+def test_the_crowd_is_better_weighed_than_averaged(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="needs pandas")
+    text = output("01", tmp_path)
+    mean, ours = numbers(text, r"average is off by ([\d.]+) cm, trueup by ([\d.]+) cm")
+    assert ours < 0.8 * mean
+    assert re.search(r"zoe .* always the same answer", text)
+    inside, of = numbers(text, r"inside the interval for (\d+) of (\d+)")
+    assert inside >= 0.85 * of
+
+
+def test_biases_of_viewers_are_worth_taking_off(tmp_path: Path) -> None:
+    text = output("02", tmp_path, without=LIBRARIES)
+    for which in (0, 1):  # all rate all, and five rate each
+        mean = after(text, "mean opinion score", which)
+        assert after(text, "method='subject_bias' ", which) < mean
+        assert after(text, "bias=True ", which) < mean
+
+
+def test_judges_of_one_family_are_found_and_count_once(tmp_path: Path) -> None:
+    text = output("03", tmp_path, without=LIBRARIES)
+    assert 'Pass duplicates="mean"' in text
+    assert re.search(r"^  alpha-large and alpha-small: errors correlate 0\.[6-9]", text, re.M)
+    assert text.count("errors correlate") == 1
+    assert after(text, "family is one voice  ") < after(text, "plain mean ")
+    (five,) = numbers(text, r"five judges .* contain (\d+)%")
+    (one_voice,) = numbers(text, r"family is one voice .* contain (\d+)%")
+    assert five < 90 <= one_voice
+
+
+def test_resolved_questions_mend_shared_optimism(tmp_path: Path) -> None:
+    text = output("04", tmp_path, without=LIBRARIES)
+    errors, covered = {}, {}
+    for name in ("without gold", "with gold"):
+        errors[name], covered[name] = numbers(text, rf"{name} .*error ([\d.]+); .* contain (\d+)%")
+    assert errors["with gold"] < 0.5 * errors["without gold"]
+    assert covered["without gold"] < 50
+    assert covered["with gold"] >= 90
+
+
+def test_algorithm_1_is_what_one_gets_by_hand(tmp_path: Path) -> None:
+    text = output("05", tmp_path, without=LIBRARIES)
+    (gap,) = numbers(text, r"differs from shrink='paper' by (\S+) at most")
+    assert gap < 1e-12
+    mean, blue, paper, default = (
+        after(text, f"\n  {name} ")
+        for name in ("plain mean", "blue", "blue, shrink='paper'", "the default")
+    )
+    assert max(paper, default) < blue < mean
+    (covered,) = numbers(text, r"contain the truth in ([\d.]+)%")
+    assert 92 <= covered <= 98
+
+
+def test_an_algorithm_of_your_own_passes_and_beats_the_mean(tmp_path: Path) -> None:
+    text = output("06", tmp_path, without=LIBRARIES)
+    assert re.search(r"check_algorithm: \d+ checks passed", text)
+    assert after(text, "\n  closeness ") < after(text, "\n  mean ")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return output("07", tmp_path_factory.mktemp("tables"))
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_the_kind_of_table_that_goes_in_comes_back(name: str, tables: str) -> None:
+    pytest.importorskip(name, reason=f"needs {name}")
+    (line,) = re.findall(rf"^{name} .*", tables, re.M)
+    given, questions, workers, gap = re.split(r"\s{2,}", line)
+    assert given == questions == workers
+    assert float(gap) < 1e-9
+
+
+def test_libraries_that_are_not_installed_are_left_out_politely(tmp_path: Path) -> None:
+    text = output("07", tmp_path, without=LIBRARIES)
+    assert text.count("is not installed: left out") == 4
+
+
+def test_every_example_is_in_the_table_and_tested() -> None:
+    listed = re.findall(r"\]\((\d\d_\w+\.py)\)", (FOLDER / "README.md").read_text("utf-8"))
+    assert listed == [script.name for script in SCRIPTS]
+    here = Path(__file__).read_text("utf-8")
+    assert all(f'output("{script.name[:2]}"' in here for script in SCRIPTS)
+
+
+def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    monkeypatch.chdir(tmp_path)
+    simulated = trueup.simulate(workers=8, questions=40, seed=1).answers.to_matrix()
+    rows = [
+        (f"q{question}", f"w{worker}", answer, "even" if question % 2 == 0 else "odd")
+        for worker, row in enumerate(simulated.tolist())
+        for question, answer in enumerate(row)
+    ]
+    table = pandas.DataFrame(rows, columns=["question", "worker", "answer", "topic"])
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    names: dict[str, object] = {"answers": table}
+    assert len(blocks) >= 3
+    for block in blocks:
+        exec(block, names)  # noqa: S102
+    assert isinstance(names["est"], trueup.Estimate)
+
+
+def test_the_picture_of_the_readme_can_be_drawn(tmp_path: Path) -> None:
+    for name in ("pandas", "altair", "vl_convert"):
+        pytest.importorskip(name, reason=f"needs {name}")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (kept,) = re.findall(r"\]\(([\w/]+\.svg)\)", readme)
+    drawn = runpy.run_path(str(ROOT / "tools" / "picture.py"))["draw"](tmp_path / "result.svg")
+    for path in (drawn, ROOT / kept):
+        text = path.read_text("utf-8")
+        assert text.startswith("<svg")
+        assert len(text) < 100_000
+        assert text.count(">photo ") == 24  # the example of today, not another
+    assert [each.name for each in tmp_path.iterdir()] == ["result.svg"]
