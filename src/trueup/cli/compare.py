@@ -50,11 +50,12 @@ def compare(
     from trueup.comparison import compare
 
     reading = reading or Reading()
-    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file))
+    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, truth))
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
     known = reading.truth(truth, answers, file, "--truth")
     table = compare(answers, methods, known, shrink=shrink, seed=seed, progress=True)
+    table = _without_nan(table)
     if out is not None:
         write_files({out: table.to_pylist() if out.suffix.lower() == ".json" else table})
     if format == "json":
@@ -63,6 +64,15 @@ def compare(
     print("\n".join(_board(table.to_pylist())))
     if out is not None:
         print(f"Written: {out}")
+
+
+def _without_nan(table: Any) -> Any:
+    """Say of what is not known that it is missing: the standard error of a single truth."""
+    rows = [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in table.to_pylist()
+    ]
+    return type(table).from_pylist(rows, schema=table.schema)
 
 
 def _board(rows: list[dict[str, Any]]) -> list[str]:
@@ -75,13 +85,15 @@ def _board(rows: list[dict[str, Any]]) -> list[str]:
     for row in rows:
         behind = "-" if row["behind"] == 0 else f"{row['behind']:.4g} ± {row['behind_se']:.2g}"
         cells = [row["method"], row["shrink"], f"{row['held_out']:.6g}", behind]
-        cells += [f"{row['risk']:.4g} ± {row['risk_se'] or 0:.2g}"] if with_truth else []
+        if with_truth:
+            error = "" if row["risk_se"] is None else f" ± {row['risk_se']:.2g}"
+            cells.append(f"{row['risk']:.4g}{error}")
         lines.append((*cells, f"{row['seconds']:.2f}"))
     best = rows[0]
     level = [row for row in rows[1:] if row["behind"] <= 2 * row["behind_se"]]
     verdict = f"{best['method']} with {best['shrink']} predicts held-out workers best"
     if level:
-        verdict += f"; {len(level)} of the others are within two standard errors of it"
+        verdict += f"; {len(level)} of the others {'is' if len(level) == 1 else 'are'} within two standard errors of it"
     note = (
         "Errors are mean squares (± standard error) and contain the noise of the held-out answers: differences count, "
         "not ratios."

@@ -48,14 +48,22 @@ def diagnose(
 
     from trueup.cli.tables import check_outputs, write_files
     from trueup.diagnosis import diagnose_all
+    from trueup.errors import TrueupError
 
     reading = reading or Reading()
+    if target_se is not None and not 0 < target_se < float("inf"):
+        raise TrueupError(f"--target-se: found {target_se:g}, must be a number above 0.")
+    if resamples < 0 or resamples == 1:
+        raise TrueupError(
+            f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
+        )
     endings = (".csv", ".parquet", ".json")
     check_outputs({"--workers": workers, "--pairs": pairs}, endings, inputs=inputs(file))
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
     found = diagnose_all(answers, method, target_se=target_se, panels=resamples, seed=seed)
-    tables = {workers: found.workers.workers, pairs: found.together and found.together.pairs}
+    together = None if found.together is None else found.together.pairs
+    tables = {workers: found.workers.workers, pairs: together}
     contents = {
         path: table for path, table in tables.items() if path is not None and table is not None
     }

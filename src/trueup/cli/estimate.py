@@ -74,14 +74,18 @@ def estimate(
     format
         What is printed: text for people, json for machines.
     """
+    from functools import partial
+
     from trueup.cli.summary import document, summary
     from trueup.cli.tables import check_outputs, write_files
     from trueup.estimation import estimate
 
     reading = reading or Reading()
-    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=inputs(file))
-    check_outputs({"--report": report}, PAGES, inputs=inputs(file))
+    taken = inputs(file, truth, gold, groups, *(covariates or ()))
+    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
+    check_outputs({"--report": report}, PAGES, inputs=taken)
     answers = reading.answers(file)
+    true = reading.truth(truth, answers, file, "--truth")
     est = estimate(
         answers,
         method,
@@ -96,27 +100,27 @@ def estimate(
         seed=seed,
         progress=True,
     )
-    true = reading.truth(truth, answers, file, "--truth")
-    contents = {
+    contents: dict[Path, Any] = {
         path: _content(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
-    write_files(contents)
     if report is not None:
-        est.report(report, command=_command(), truth=true)
+        contents[report] = partial(est.report, command=_command(), truth=true)
+    write_files(contents)
     if format == "json":
         print(document(est, true))
         return
     print(summary(est, true))
-    for path in (*contents, *([report] if report else [])):
+    for path in contents:
         print(f"Written: {path}")
 
 
 def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> list[object] | None:
     from trueup.io.attributes import read_groups
 
-    found = read_groups(groups, answers, file, question=reading.question)
+    data = reading.columns(file, [groups], "groups")
+    found = read_groups(groups, answers, data, question=reading.question)
     if found is None:
         return None
     names = [*found.ids.tolist(), None]
@@ -124,13 +128,16 @@ def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> li
 
 
 def _numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
+    import numpy as np
+
     from trueup.io.attributes import read_covariates
 
-    if not columns:
-        return None
-    given = columns[0] if len(columns) == 1 else columns
-    found = read_covariates(given, answers, file, question=reading.question)
-    return None if found is None else found.values
+    parts = []
+    for given in dict.fromkeys(columns or ()):
+        data = reading.columns(file, [given], "covariates", numbers=True)
+        found = read_covariates(given, answers, data, question=reading.question)
+        parts += [] if found is None else [found.values]
+    return np.hstack(parts) if parts else None
 
 
 def _number_or_name(text: str | None) -> float | str | None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trueup.answers import Answers
 
 LONG = "long"
@@ -78,9 +80,59 @@ class Reading:
 
     def truth(self, given: str | None, answers: "Answers", file: str, argument: str) -> Any:
         """Read known truths, one number per question and NaN where unknown; None where none are given."""
+        import numpy as np
+
+        from trueup.errors import TrueupError
         from trueup.io.attributes import read_gold
 
-        return read_gold(given, answers, file, question=self.question, argument=argument)
+        data = self.columns(file, [given], argument, numbers=True)
+        found = read_gold(given, answers, data, question=self.question, argument=argument)
+        if found is not None and np.isnan(found).all():
+            raise TrueupError(
+                f"{argument}: found no truth, all are empty. Fill in some, or leave it out."
+            )
+        return found
+
+    def columns(
+        self, file: str, names: "Sequence[str | None]", argument: str, *, numbers: bool = False
+    ) -> Any:
+        """Return where columns of the answers are looked for.
+
+        That is the file; or, where options say how to read it, those of its columns that are named.
+        """
+        from trueup.errors import missing_column
+        from trueup.io.files import DELIMITED, PARQUET, open_source
+
+        how = {
+            "sep": self.sep,
+            "decimal": self.decimal,
+            "encoding": self.encoding,
+            "sql": self.sql,
+        }
+        files = (*PARQUET, *DELIMITED)
+        wanted = [
+            name for name in names if name and not name.lower().removesuffix(".gz").endswith(files)
+        ]
+        if not wanted or not any(how.values()):
+            return file
+        source = open_source(file, **how)
+        with source.named():
+            for name in wanted:
+                if name not in source.names:
+                    raise missing_column(name, source.names, argument)
+        known = (self.question, "question", "task")
+        question = next((name for name in known if name in source.names), None)
+        if question is None or question in wanted:
+            return file  # which is refused
+        found = source.fetch([question, *wanted], [question])
+        with source.named():
+            return {
+                question: source.settle(question, found[question]),
+                **{
+                    name: source.number(name, found[name]) if numbers else found[name]
+                    for name in wanted
+                },
+            }
 
 
 def _show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -89,8 +141,11 @@ def _show(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"trueup: {message}", file=sys.stderr)
 
 
-def inputs(file: str) -> list[Any]:
-    """Return the files that must not be overwritten."""
+def inputs(file: str, *beside: str | None) -> list[Any]:
+    """Return the files that must not be overwritten: those of the answers, and others that are read."""
+    from pathlib import Path
+
     from trueup.io.paths import find_paths
 
-    return [] if file == "-" else list(find_paths(file).paths)
+    others = [Path(each) for each in beside if each]
+    return [*([] if file == "-" else find_paths(file).paths), *others]

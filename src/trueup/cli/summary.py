@@ -51,18 +51,32 @@ def read(est: Estimate) -> list[str]:
     return lines
 
 
-def against(est: Estimate, truth: Floats) -> list[str]:
-    """Compare with known truths."""
+def errors(est: Estimate, truth: Floats) -> dict[str, Any]:
+    """Compare with known truths: root mean squared errors, and the share inside its interval."""
     known = np.flatnonzero(~np.isnan(truth))
     base, error = (
-        np.sqrt(np.mean((each[known] - truth[known]) ** 2)) for each in (est.base, est.estimate)
+        float(np.sqrt(np.mean((each[known] - truth[known]) ** 2)))
+        for each in (est.base, est.estimate)
     )
-    errors = f"root mean squared error {error:.4g} (first step alone {base:.4g})"
-    lines = [f"Against {counted(len(known), 'known truth')}: {errors}"]
     some = known[~np.isnan(est.lower[known])]
-    if len(some):
-        inside = (est.lower[some] <= truth[some]) & (truth[some] <= est.upper[some])
-        lines.append(f"{inside.mean():.0%} of them are inside their {100 * est.level:g}% interval")
+    inside = (est.lower[some] <= truth[some]) & (truth[some] <= est.upper[some])
+    return {
+        "known": len(known),
+        "rmse": error,
+        "rmse_first_step": base,
+        "inside": float(inside.mean()) if len(some) else None,
+    }
+
+
+def against(est: Estimate, truth: Floats) -> list[str]:
+    """Say how far the estimates are from known truths."""
+    found = errors(est, truth)
+    rmse = f"root mean squared error {found['rmse']:.4g} (first step alone {found['rmse_first_step']:.4g})"
+    lines = [f"Against {counted(found['known'], 'known truth')}: {rmse}"]
+    if found["inside"] is not None:
+        lines.append(
+            f"{found['inside']:.0%} of them are inside their {100 * est.level:g}% interval"
+        )
     return lines
 
 
@@ -96,7 +110,7 @@ def to_look_at(est: Estimate) -> list[str]:
 
 def short(name: object) -> str:
     """Return an id as a line of text that fits."""
-    return quoted(str(name), LONGEST_ID).strip('"')
+    return quoted(str(name), LONGEST_ID)[1:-1]
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -132,5 +146,5 @@ def document(est: Estimate, truth: Floats | None = None) -> str:
         "workers": mine.workers.to_pylist(),
     }
     if truth is not None:
-        content["against_truth"] = against(est, truth)
+        content["against_truth"] = errors(est, truth)
     return json.dumps(content, allow_nan=False, default=str, indent=1)

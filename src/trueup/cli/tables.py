@@ -55,6 +55,8 @@ def check_outputs(
             raise TrueupError(f"{option}: {shown} must end in {' or '.join(endings)}.")
         if path.is_dir():
             raise TrueupError(f"{option}: {shown} is a folder. Name a file.")
+        if path.exists() and not path.is_file():
+            raise TrueupError(f"{option}: {shown} is no plain file. Choose another name.")
         if not path.parent.is_dir():
             raise TrueupError(f"{option}: there is no folder for {shown}. Make it first.")
         real = os.path.realpath(path)
@@ -64,11 +66,17 @@ def check_outputs(
 
 
 def write_files(contents: Mapping[Path, Any]) -> None:
-    """Write tables (pyarrow, or for .json any object) to files, all or none."""
+    """Write tables (pyarrow, for .json any object, for .html what writes it) to files, all or none."""
     with ExitStack() as stack:
         names = {path: stack.enter_context(whole(path)) for path in contents}
         for path, content in contents.items():
-            _WRITERS[path.suffix.lower()](content, names[path])
+            try:
+                _WRITERS[path.suffix.lower()](content, names[path])
+            except OSError as error:
+                # Whoever reads this knows the name they gave, not the temporary one.
+                number = error.errno or 0
+                reason = os.strerror(number) if number else str(error)
+                raise OSError(number, reason, str(path)) from error
 
 
 def answers_table(answers: Answers) -> Any:
@@ -111,8 +119,14 @@ def _write_json(content: Any, path: Path) -> None:
         file.write("\n")
 
 
+def _write_page(write: Callable[[Path], object], path: Path) -> None:
+    write(path)
+
+
 _WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,
+    ".html": _write_page,
+    ".htm": _write_page,
 }
