@@ -21,6 +21,7 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.errors import TrueupError, TrueupWarning, counted
+from trueup.progress import Progress
 from trueup.theory import Condition, Gain, condition_from_bootstrap, gain_estimate, shrinkage_limit
 from trueup.variance import mean_sandwich, plugin, psi_h, worker_noise
 
@@ -252,6 +253,7 @@ def diagnose_all(
     tol: float = TOLERANCE,
     seed: int = 0,
     threads: int | None = None,
+    progress: bool = False,
     **options: Any,
 ) -> Findings:
     """Tell what stands out about workers and questions, how well workers agree, and what the second step brings.
@@ -266,6 +268,8 @@ def diagnose_all(
         Standard error that every question should have; default: that of the median question.
     panels : int
         Resamples of the workers for the condition of the second step, fewer with many answers; 0 leaves them out.
+    progress : bool
+        Show a bar on the error output, if that is a terminal.
 
     Examples
     --------
@@ -307,21 +311,23 @@ def diagnose_all(
         done = f"only {panels} resamples were made" if panels else "it was left out"
         missing.append(f"the condition by resampled workers: with so many answers {done}.")
     noise = worker_noise(data)
-    ties = found("who errs together", lambda: together(est, noise=noise, seed=seed))
-    return Findings(
-        estimate=est,
-        workers=worker_table(est, together=ties, noise=noise),
-        together=ties,
-        needs=found("which questions need more answers", lambda: needs(est, target_se)),
-        agreement=found("agreement", lambda: agreement(data, seed=seed)),
-        second_step=found(
+    with Progress("diagnose", 5, shown=progress) as bar:
+        ties = found("who errs together", lambda: together(est, noise=noise, seed=seed))
+        bar.step("workers")
+        table = worker_table(est, together=ties, noise=noise)
+        bar.step("questions")
+        wanted = found("which questions need more answers", lambda: needs(est, target_se))
+        bar.step("agreement")
+        agreed = found("agreement", lambda: agreement(data, seed=seed))
+        bar.step("second step")
+        brings = found(
             "what a second step brings",
             lambda: diagnose(
                 data, est.aggregate.algorithm, panels=panels, max_iter=max_iter, tol=tol, seed=seed
             ),
-        ),
-        missing=tuple(missing),
-    )
+        )
+        bar.step("done")
+    return Findings(est, table, ties, wanted, agreed, brings, tuple(missing))
 
 
 def _one_problem(data: Answers) -> None:

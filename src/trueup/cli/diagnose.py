@@ -61,7 +61,9 @@ def diagnose(
     check_outputs({"--workers": workers, "--pairs": pairs}, endings, inputs=inputs(file))
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
-    found = diagnose_all(answers, method, target_se=target_se, panels=resamples, seed=seed)
+    found = diagnose_all(
+        answers, method, target_se=target_se, panels=resamples, seed=seed, progress=True
+    )
     together = None if found.together is None else found.together.pairs
     tables = {workers: found.workers.workers, pairs: together}
     contents = {
