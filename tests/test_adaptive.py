@@ -135,7 +135,7 @@ def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float
 def test_the_score_is_the_plain_loop() -> None:
     """With answers missing in some halves, and one split without enough of them."""
     rng = np.random.default_rng(5)
-    theta = rng.choice([0.0, 2.5], 30)
+    theta = rng.choice(np.array([0.0, 2.5]), 30)
     x, v, halves = panel(theta, 5)
     halves.x[rng.random(halves.x.shape) < 0.15] = np.nan
     halves.x[2, 0, :23] = np.nan

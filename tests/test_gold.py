@@ -25,7 +25,7 @@ def some(
     """Return estimates, their variances and truths by the model."""
     rng = np.random.default_rng(seed)
     mean = rng.normal(0.0, 3.0, n)
-    variance = rng.choice([0.3, 1.0, 3.0], n)
+    variance = rng.choice(np.array([0.3, 1.0, 3.0]), n)
     crowd = mean + rng.normal(size=n) * np.sqrt(variance)
     return mean, variance, offset + slope * crowd + rng.normal(size=n) * np.sqrt(spread)
 

@@ -477,7 +477,7 @@ def truth(kind: str, size: tuple[int, int], rng: np.random.Generator) -> Floats:
     if kind == "clusters":
         return rng.choice([0.0, 10.0, 30.0], size) + rng.normal(0.0, 0.3, size)
     if kind == "two points":
-        return rng.choice([0.0, 3.0], size)
+        return rng.choice(np.array([0.0, 3.0]), size)
     return np.where(rng.random(size) < 0.9, 0.0, rng.normal(0.0, 5.0, size))
 
 

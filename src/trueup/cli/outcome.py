@@ -85,11 +85,15 @@ def _failed(error: BaseException) -> int:
             return _end(USAGE, str(error))
         case BrokenPipeError():
             # Whoever read the output, such as `head`, has seen enough; there is nobody left to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             return DONE
         case TrueupError():
             return _end(FAILED, str(error))
         case OSError():
+            try:
+                sys.stdout.flush()
+            except OSError:
+                _drop_output()  # or the end of the program would try again, and say so
             return _end(FAILED, _about_file(error))
         case MemoryError():
             return _end(FAILED, "not enough memory. Give fewer answers, or a larger machine.")
@@ -100,6 +104,11 @@ def _failed(error: BaseException) -> int:
         f"unexpected {type(error).__name__}: {error} (an error in trueup: please report it; "
         f"{TRACEBACK}=1 shows where it happened)",
     )
+
+
+def _drop_output() -> None:
+    """Let what is still to be printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(code: int, message: str) -> int:
