@@ -13,7 +13,6 @@ import json
 import os
 import re
 import resource
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -856,30 +855,3 @@ def test_damaged_files_end_well(
     keep = len(content) if length > 0.5 else int(2 * length * len(content))
     Path(f"damaged.{kind}").write_bytes(content[:keep])
     ends_well(command, f"damaged.{kind}")
-
-
-# -- interrupts ------------------------------------------------------------------------------------
-
-
-def test_an_interrupt_while_estimating_ends_with_130(tmp_path: Path) -> None:
-    n = 600_000
-    lines = "".join(f"{i // 5},{i % 5 * 7 + i // 5 % 7},{i * 37 % 101}\n" for i in range(n))
-    pipe = tmp_path / "pipe.csv"
-    os.mkfifo(pipe)
-    before = files()
-    command = [sys.executable, "-m", "trueup", "estimate", pipe.name, "-o", "out.csv"]
-    with subprocess.Popen(  # noqa: S603
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    ) as process:
-        with pipe.open("w", encoding="utf-8") as file:  # waits until it is read
-            file.write(f"question,worker,answer\n{lines}")
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.6)
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out, errors) == (130, "", "trueup: interrupted\n")
-    assert files() == before

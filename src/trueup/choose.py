@@ -18,7 +18,7 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.arrays import segment_max, segment_median, segment_sum
 from trueup.draws import ENOUGH, sample_of
-from trueup.engines.memory import check_threads
+from trueup.engines.memory import check_threads, load_libraries
 from trueup.errors import TrueupError
 from trueup.panels import Folds, folds
 
@@ -126,6 +126,7 @@ def choose(
             return np.full(answers.n_questions, np.inf)  # a candidate that cannot be run is none
         return held_out(answers, split, aggregate.offset, target) / each_unit
 
+    load_libraries()
     # The products leave the interpreter: candidates run side by side where there are processors for it.
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         default = None

@@ -99,6 +99,7 @@ class MemoryEngine:
         if self.threads == 1:
             yield from map(go, self.blocks)
             return
+        load_libraries()
         with ThreadPoolExecutor(self.threads) as pool:
             # A window of blocks under way keeps what waits for its turn small.
             window = 2 * self.threads
@@ -114,3 +115,9 @@ def check_threads(threads: object) -> None:
     """Refuse what is no number of threads."""
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise TrueupError(f"threads: found {quoted(threads)}, must be a whole number from 1 on.")
+
+
+def load_libraries() -> None:
+    """Load what visits use before threads need it: an import that two threads wait for may never end."""
+    import scipy.sparse
+    import scipy.special  # noqa: F401
