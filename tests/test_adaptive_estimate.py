@@ -5,17 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import plain_second_step as plain
 import trueup
+from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import Algorithm, run
 from trueup.algorithms.registry import find
@@ -562,29 +560,6 @@ def test_a_black_box_has_its_variance_by_jackknife_and_the_normal_prior() -> Non
 
 
 # Groups and covariates
-
-
-def relation(columns: dict[str, Any]) -> duckdb.DuckDBPyRelation:
-    return duckdb.from_arrow(pa.table(columns))
-
-
-FRAMES: dict[str, tuple[Callable[[Any], Any], type]] = {
-    "pandas": (pd.DataFrame, pd.DataFrame),
-    "polars": (pl.DataFrame, pl.DataFrame),
-    "pyarrow": (pa.table, pa.Table),
-    "duckdb": (relation, duckdb.DuckDBPyRelation),
-    "dict": (dict, pd.DataFrame),
-}
-
-
-def rows(frame: Any) -> dict[str, list[Any]]:
-    if isinstance(frame, duckdb.DuckDBPyRelation):
-        frame = frame.to_arrow_table()
-    if isinstance(frame, pa.Table):
-        return frame.to_pydict()
-    if isinstance(frame, pl.DataFrame):
-        return frame.to_dict(as_series=False)
-    return {name: frame[name].tolist() for name in frame.columns}
 
 
 @pytest.mark.parametrize("kind", FRAMES)

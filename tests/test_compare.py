@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import plain_second_step as plain
 import trueup
+from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError
 from trueup.algorithms import CRH, run
 from trueup.algorithms.registry import find
@@ -22,8 +20,6 @@ from trueup.second_step import second_step
 from trueup.shrinkage import EBE, Adaptive, Normal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trueup.arrays import Floats
 
 COLUMNS = ["method", "shrink", "held_out", "held_out_se", "behind", "behind_se", "seconds"]
@@ -46,30 +42,6 @@ def table(x: Floats) -> dict[str, Any]:
         "worker": [f"w{i:02d}" for i in worker],
         "answer": x[worker, question].tolist(),
     }
-
-
-def relation(columns: dict[str, Any]) -> duckdb.DuckDBPyRelation:
-    return duckdb.from_arrow(pa.table(columns))
-
-
-FRAMES: dict[str, tuple[Callable[[Any], Any], type]] = {
-    "pandas": (pd.DataFrame, pd.DataFrame),
-    "polars": (pl.DataFrame, pl.DataFrame),
-    "polars lazy": (pl.LazyFrame, pl.DataFrame),
-    "pyarrow": (pa.table, pa.Table),
-    "duckdb": (relation, duckdb.DuckDBPyRelation),
-    "dict": (dict, pd.DataFrame),
-}
-
-
-def rows(frame: Any) -> dict[str, list[Any]]:
-    if isinstance(frame, duckdb.DuckDBPyRelation):
-        frame = frame.to_arrow_table()
-    if isinstance(frame, pa.Table):
-        return frame.to_pydict()
-    if isinstance(frame, pl.DataFrame):
-        return frame.to_dict(as_series=False)
-    return {name: frame[name].tolist() for name in frame.columns}
 
 
 @pytest.mark.parametrize("kind", FRAMES)

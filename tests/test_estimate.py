@@ -5,20 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
 import trueup
+from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import DTD, Algorithm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 COLUMNS: dict[str, list[Any]] = {
@@ -31,30 +29,6 @@ QUESTION_COLUMNS = [
     "n_answers",
 ]  # fmt: skip
 WORKER_COLUMNS = ["worker", "weight", "variance", "bias", "n_answers", "flag"]
-
-
-def relation(columns: dict[str, Any]) -> duckdb.DuckDBPyRelation:
-    return duckdb.from_arrow(pa.table(columns))
-
-
-FRAMES: dict[str, tuple[Callable[[Any], Any], type]] = {
-    "pandas": (pd.DataFrame, pd.DataFrame),
-    "polars": (pl.DataFrame, pl.DataFrame),
-    "polars lazy": (pl.LazyFrame, pl.DataFrame),
-    "pyarrow": (pa.table, pa.Table),
-    "duckdb": (relation, duckdb.DuckDBPyRelation),
-    "dict": (dict, pd.DataFrame),
-}
-
-
-def rows(frame: Any) -> dict[str, list[Any]]:
-    if isinstance(frame, duckdb.DuckDBPyRelation):
-        frame = frame.to_arrow_table()
-    if isinstance(frame, pa.Table):
-        return frame.to_pydict()
-    if isinstance(frame, pl.DataFrame):
-        return frame.to_dict(as_series=False)
-    return {name: frame[name].tolist() for name in frame.columns}
 
 
 @pytest.mark.parametrize("kind", FRAMES)

@@ -140,11 +140,6 @@ class OwnPriors:
         )
         return cls(members, prior)
 
-    @property
-    def panels(self) -> Ints:
-        """The panels that have such a group."""
-        return np.unique(self.members.panel)
-
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
@@ -273,11 +268,6 @@ class OwnMeans:
             wide = v if v_interval is None else v_interval
             careful = MeansGrid.fit(x[at], wide[at], starts, panel, enough, np.ones((count, 1)))
         return cls(members, grid, careful)
-
-    @property
-    def panels(self) -> Ints:
-        """The panels that have enough questions for their groups."""
-        return np.flatnonzero(self.grid.scale.usable)
 
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any

@@ -261,11 +261,6 @@ class Regression:
             careful = PlaneGrid.fit(x, wide, covariates, panels, basis, enough, one)
         return cls(basis, grid, careful)
 
-    @property
-    def panels(self) -> Ints:
-        """The panels that have enough questions."""
-        return np.flatnonzero(self.grid.scale.usable)
-
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
