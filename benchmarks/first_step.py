@@ -1,7 +1,7 @@
-"""Speed of the first step, as ratios measured in one run. Writes benchmarks/results.md.
+"""Speed of the first step, as ratios measured in one run. Writes a section of benchmarks/results.md.
 
     python benchmarks/first_step.py            all parts, a few minutes
-    python benchmarks/first_step.py --small    a tenth of the size, to try the script
+    python benchmarks/first_step.py --quick    a tenth of the size, to try the script
 
 Times are the best of a few repetitions on the machine named in the table; a ratio compares two times of the same run on
 the same data. The loops written with `np.bincount` are here, complete, and their results are compared with ours.
@@ -13,8 +13,6 @@ import argparse
 import contextlib
 import io
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
@@ -26,6 +24,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from measure import machine, write_section
 
 import trueup
 from trueup.algorithms import CATD, CRH, DTD, GTM, IPTD, Algorithm, SubjectBias, run
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
 
 ITERATIONS = 14
-RESULTS = Path(__file__).parent / "results.md"
 ALGORITHMS: tuple[Algorithm, ...] = (CRH(), DTD(), CATD(), GTM(), IPTD())
 
 
@@ -137,9 +135,9 @@ class Bincount:
         return self.truths(weight)[2]
 
 
-def iterate(algorithm: Algorithm, answers: trueup.Answers, engine: MemoryEngine) -> Aggregate:
+def iterate(algorithm: Algorithm, engine: MemoryEngine) -> Aggregate:
     """Run all iterations."""
-    return run(algorithm, answers, max_iter=ITERATIONS, tol=0.0, engine=engine)
+    return run(algorithm, engine, max_iter=ITERATIONS, tol=0.0)
 
 
 def large(size: int) -> list[str]:
@@ -149,7 +147,7 @@ def large(size: int) -> list[str]:
     plain_sum = best(numbers.sum, 9)
     loops = Bincount(answers)
     lines = [
-        f"## {answers.n_answers:,} answers, {answers.n_questions:,} questions, {answers.n_workers:,} workers",
+        f"### {answers.n_answers:,} answers, {answers.n_questions:,} questions, {answers.n_workers:,} workers",
         "",
         f"{ITERATIONS} iterations, with all that `run` does before and after them.",
         f"`np.sum` over as many float64: {1e3 * plain_sum:.1f} ms; `bincount`: the loop written with `np.bincount`.",
@@ -164,7 +162,7 @@ def large(size: int) -> list[str]:
             for engine in engines.values():
                 _ = [block.median for block in engine.blocks]
         loop: Callable[[], Floats] = getattr(loops, algorithm.name)
-        calls = [partial(iterate, algorithm, answers, engines[threads]) for threads in (1, 2)]
+        calls = [partial(iterate, algorithm, engines[threads]) for threads in (1, 2)]
         times = dict(zip((1, 2, 0), in_turns([*calls, loop]), strict=True))
         plain = times[0]
         ours = run(algorithm, answers, max_iter=ITERATIONS, tol=0.0)
@@ -182,7 +180,7 @@ def large(size: int) -> list[str]:
 def memory(size: int) -> list[str]:
     """Peak memory of building and running, in a fresh process each."""
     lines = [
-        "## Memory",
+        "### Memory",
         "",
         "Peak resident memory above the input (question, worker and answer, 8 bytes each), bytes per answer:",
         "of building the Answers, and of building them and running 14 iterations with two threads.",
@@ -232,7 +230,7 @@ def study_cell() -> list[str]:
     panels = trueup.simulate(panels=1000, workers=10, questions=50, seed=2).answers
     took = best(lambda: run(CRH(), panels, max_iter=ITERATIONS, tol=0.0), 15)
     return [
-        "## A study cell",
+        "### A study cell",
         "",
         f"1,000 panels of 10 workers x 50 questions, {ITERATIONS} iterations of CRH in one call: {1e3 * took:.0f} ms.",
     ]
@@ -259,7 +257,7 @@ def against_sureal() -> list[str]:
     them, us = best(theirs), best(ours)
     gap = float(np.abs(np.asarray(result["quality_scores"]) - ours().x).max())
     return [
-        "## sureal",
+        "### sureal",
         "",
         f"Subject bias and inconsistency on a complete panel of 5,000 x 100, {iterations} iterations:",
         f"sureal {1e3 * them:.0f} ms, trueup {1e3 * us:.0f} ms, {them / us:.1f} times faster;",
@@ -292,41 +290,28 @@ def from_parquet(size: int) -> list[str]:
         build = best(lambda: trueup.Answers.from_file(path), 7)
         megabytes = path.stat().st_size / 1e6
     return [
-        "## From a Parquet file",
+        "### From a Parquet file",
         "",
         f"{size:,} rows in random order, text worker ids ({megabytes:.0f} MB):",
         f"reading it with pyarrow {read:.2f} s, building Answers {build:.2f} s, {build / read:.1f} times as long.",
     ]
 
 
-def machine() -> str:
-    """Describe the machine in a line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = found[0].split(":", 1)[1].strip() if found else model
-    import scipy
-
-    return (
-        f"{model}, {os.cpu_count()} processors, {platform.system()}, Python {platform.python_version()}, "
-        f"numpy {np.__version__}, scipy {scipy.__version__}"
-    )
-
-
 def main() -> None:
     """Run the parts asked for and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="a tenth of the size")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the size; nothing is written"
+    )
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=10_000_000, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.memory_of:
         memory_of(options.memory_of, options.size)
         return
-    size = options.size // 10 if options.small else options.size
+    size = options.size // 10 if options.quick else options.size
     sections = [
-        ["# Benchmarks of the first step", "", f"Printed by `make bench`. {machine()}."],
+        ["## First step", "", f"`benchmarks/first_step.py`. {machine('numpy', 'scipy')}."],
         large(size),
         memory(size),
         study_cell(),
@@ -335,8 +320,8 @@ def main() -> None:
     ]
     text = "\n\n".join("\n".join(section) for section in sections) + "\n"
     print(text)
-    if not options.small:
-        RESULTS.write_text(text)
+    if not options.quick:
+        write_section("first step", [text])
 
 
 if __name__ == "__main__":

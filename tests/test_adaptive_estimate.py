@@ -18,9 +18,10 @@ from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import Algorithm, run
 from trueup.algorithms.registry import find
 from trueup.draws import places
-from trueup.estimation import INTERVALS, NO_OVERLAP, POINT_ONLY
+from trueup.engines.memory import MemoryEngine
 from trueup.halves import SPLITS
 from trueup.shrinkage import Adaptive, Normal
+from trueup.solution import INTERVALS, NO_OVERLAP, POINT_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -776,7 +777,7 @@ def test_the_error_of_the_biases_is_in_the_intervals() -> None:
     x = sparse(13, n=8, m=40, share=0.4, bias=2.0)
     est = trueup.estimate(x, "mean", "none", bias=True)
     assert est.biases is not None
-    clean = est.biases.remove(Answers.of(x))
+    clean = est.biases.remove(MemoryEngine(Answers.of(x))).gather()
     alone = trueup.estimate(clean, "mean", "none")
     counts = (~np.isnan(x)).sum(axis=0)
     extra = (~np.isnan(x) * est.biases.std_error[:, None] ** 2).sum(axis=0) / counts**2

@@ -242,6 +242,44 @@ def test_files_by_question(write: Callable[..., Path], name: str, as_text: bool)
     assert gold(file({"question": ["q1", "q3"], "truth": [5.0, None]}), None, data)[1] == 5.0
 
 
+@pytest.mark.parametrize(
+    "text", ["question;size\nq1;1,5\nq2;2\nq3;3\n", "task,size\nq1,1.5\nq2,2\nq3,3\n"]
+)
+def test_files_are_read_like_the_answers_or_plainly(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    how = {"sep": ";", "decimal": ",", "encoding": None, "sql": None}
+    assert covariates(path, how=how) == {"size": [3, 1.5, 2]}
+    assert gold(path, how=how) == [3, 1.5, 2]
+
+
+def test_of_two_ways_to_read_a_file_the_one_that_knows_more_questions_is_taken(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question,truth\nq1,1\nqé,2\n", encoding="utf-8")
+    of = answers(["qé", "q1"])
+    assert gold(path, of, how={"encoding": "latin-1"}) == [2, 1]
+    path.write_text("question,truth\nq1,1\nqé,2\n", encoding="latin-1")
+    assert gold(path, of, how={"encoding": "latin-1"}) == [2, 1]
+
+
+def test_columns_of_the_answers_are_read_like_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question;worker;answer;size\nq3;a;1;0,5\nq1;a;1;1,5\nq2;a;1;2\n")
+    how = {"sep": ";", "decimal": ","}
+    assert covariates("size", answers(), path, how=how) == {"size": [0.5, 1.5, 2]}
+    assert labels("size", answers(), path, how=how) == ["0,5", "1,5", "2"]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_json_by_question(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text('{"question": "q1", "truth": 5.5}\n{"question": "q3", "truth": null}\n')
+    assert gold(str(path)) == [None, 5.5, None]
+    assert gold(str(path), how={"sep": ";", "decimal": ","}) == [None, 5.5, None]
+
+
 def test_a_column_named_like_a_file_is_a_column() -> None:
     data = LONG | {"genre.csv": LONG["genre"]}
     assert labels("genre.csv", answers(), data) == ["film", "book", None]

@@ -11,6 +11,7 @@ import pytest
 import trueup
 from trueup import Answers
 from trueup.bias import Biases, _by_turns, estimate_biases
+from trueup.engines.memory import MemoryEngine
 from trueup.variance import worker_noise
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_biases_solve_the_mixed_model_equations(seed: int) -> None:
     noise = worker_noise(answers)
     assert noise.bias_variance[0] > 0
     start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
-    found = _by_turns(answers, noise, start)
+    found = _by_turns(MemoryEngine(answers), noise, start)
     expected, cover = henderson(x, noise.variance, float(found.variance[0]))
     # Up to a common amount, which the location fixes; standard errors leave out what biases share through the truths.
     centre = np.eye(len(x)) - np.full((len(x), len(x)), 1.0 / len(x))
@@ -79,7 +80,7 @@ def test_after_many_turns_they_solve_them_exactly(monkeypatch: pytest.MonkeyPatc
     answers = Answers.of(x)
     noise = worker_noise(answers)
     start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
-    found = _by_turns(answers, noise, start)
+    found = _by_turns(MemoryEngine(answers), noise, start)
     expected, _ = henderson(x, noise.variance, float(found.variance[0]))
     np.testing.assert_allclose(found.value, expected, rtol=0, atol=1e-5)
 
@@ -95,7 +96,7 @@ def test_a_chain_of_workers_passes_biases_on() -> None:
     answers = Answers.of(x)
     noise = worker_noise(answers)
     found = _by_turns(
-        answers,
+        MemoryEngine(answers),
         noise,
         Biases(np.zeros(n), np.zeros(n), noise.bias_variance, np.zeros(1), np.ones(1)),
     )
@@ -154,7 +155,7 @@ def test_of_a_complete_panel_the_means_stay() -> None:
     found = estimate_biases(answers)
     assert (np.abs(found.value) > 0.01).all()
     assert found.value.sum() == pytest.approx(0.0, abs=1e-12)
-    clean = found.remove(answers).to_matrix()
+    clean = found.remove(MemoryEngine(answers)).gather().to_matrix()
     np.testing.assert_allclose(clean.mean(axis=0), x.mean(axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(clean, x - found.value[:, None], rtol=0, atol=1e-12)
     plain, moved = (trueup.estimate(x, "mean", "none", bias=bias) for bias in (False, True))
@@ -165,7 +166,8 @@ def test_the_mean_of_all_answers_stays() -> None:
     x, _, _ = sparse(6)
     answers = Answers.of(x)
     found = estimate_biases(answers)
-    assert np.nanmean(found.remove(answers).to_matrix()) == pytest.approx(np.nanmean(x), abs=1e-12)
+    clean = found.remove(MemoryEngine(answers)).gather()
+    assert np.nanmean(clean.to_matrix()) == pytest.approx(np.nanmean(x), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_where_none_can_be_seen_all_are_zero(x: Floats) -> None:
     assert not found.value.any()
     assert not found.std_error.any()
     assert found.variance.tolist() == [0.0]
-    assert found.remove(answers) is answers
+    assert found.remove(MemoryEngine(answers)).gather() is answers
     est = trueup.estimate(x, bias=True)
     np.testing.assert_array_equal(est.estimate, trueup.estimate(x).estimate)
 

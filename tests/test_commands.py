@@ -13,6 +13,7 @@ import json
 import os
 import re
 import resource
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -201,6 +202,11 @@ def test_a_base_installation_says_what_every_command_needs(
         ("estimate answers.csv --format xml", "--format"),
         ("estimate answers.csv --caution much", "--caution"),
         ("estimate answers.csv --seed x", "--seed"),
+        ("estimate answers.csv --seed 1.5", "--seed"),
+        ("compare answers.csv --seed 2.0", "--seed"),
+        ("diagnose answers.csv --resamples 10.5", "--resamples"),
+        ("simulate -o s.csv --workers 3.7", "--workers"),
+        ("study paper --samples 2.5", "--samples"),
         ("estimate answers.csv --gold", "--gold"),
         ("estimate answers.csv --no-bias", "--no-bias"),
         ("compare answers.csv --format table", "--format"),
@@ -216,7 +222,7 @@ def test_usage_errors_name_the_culprit(line: str, about: str) -> None:
     ("line", "about"),
     [
         ("estimate answers.csv --method crj", '"crj" is not known. Did you mean "crh"?'),
-        ("estimate answers.csv --shrink most", "is not known. Known:"),
+        ("estimate answers.csv --shrink most", '--shrink: "most" is not known. Known:'),
         ("estimate answers.csv --caution 0", "caution: found 0.0, must be above 0"),
         ("estimate answers.csv --level 95", "level: found 95.0, must be a number between 0 and 1"),
         ("estimate answers.csv --seed -1", "seed: found -1"),
@@ -227,7 +233,7 @@ def test_usage_errors_name_the_culprit(line: str, about: str) -> None:
         ("estimate answers.csv --groups knd", 'File "answers.csv": Column "knd": not found'),
         ("estimate answers.csv --groups grups.csv", 'File "grups.csv": not found'),
         ("estimate answers.csv --covariates kind", 'has the "kind" "low", which is not a usable'),
-        ("estimate answers.csv --covariates sizes", 'Did you mean covariates="size"'),
+        ("estimate answers.csv --covariates sizes", "Did you mean --covariates size?"),
         ("estimate answers.csv --gold tru.csv", 'Did you mean "truth.csv"'),
         ("estimate answers.csv --truth tru.csv", '--truth: File "tru.csv": not found'),
         ("estimate answers.csv --report page.pdf", "must end in .html or .htm"),
@@ -373,6 +379,22 @@ def test_covariates_may_be_given_twice_as_columns_and_files() -> None:
     assert estimates("answers.csv", "--covariates", "size", "--covariates", "known.csv") == wanted
 
 
+def test_workers_who_err_together_are_named() -> None:
+    draw = np.random.default_rng(1)
+    matrix = draw.normal(size=40)[:, None] + draw.normal(size=(40, 8))
+    matrix[:, 5] = matrix[:, 2] + draw.normal(size=40) / 10
+    answers = [
+        {"question": j, "worker": f"w{i}", "answer": matrix[j, i]}
+        for j in range(40)
+        for i in range(8)
+    ]
+    write("pair.csv", answers)
+    text = printed("estimate", "pair.csv")
+    assert "1 pair errs together (w2 and w5): intervals are too narrow" in text
+    assert "trueup diagnose FILE shows them" in text
+    assert "too narrow" not in printed("estimate", "answers.csv")
+
+
 def test_truths_are_compared_with_but_not_used() -> None:
     text = printed("estimate", "answers.csv", "--truth", "truth.csv")
     assert "Against 12 known truths: root mean squared error" in text
@@ -468,6 +490,62 @@ def test_latin_1() -> None:
     line = refusal("doctor", "old.csv")
     assert "is not UTF-8 text" in line
     assert "latin-1" in line
+
+
+GERMAN = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
+
+
+@pytest.mark.parametrize("option", ["--truth", "--gold", "--groups", "--covariates"])
+def test_files_beside_the_answers_are_read_like_them_or_plainly(option: str) -> None:
+    named = [{**row, "question": f"{row['question']}é"} for row in rows()]
+    write("answers.csv", named)
+    column = {"--groups": "kind", "--covariates": "size"}.get(option, "truth")
+    value = {row["question"]: row.get(column) for row in named}
+    beside: list[dict[str, Any]] = [
+        {"question": question, column: truth_of(j) if column == "truth" else value[question]}
+        for j, question in enumerate(value)
+    ]
+    german = [{key: str(cell).replace(".", ",") for key, cell in row.items()} for row in beside]
+    answers = [{**row, "answer": str(row["answer"]).replace(".", ",")} for row in named]
+    write("german.csv", answers, delimiter=";", encoding="latin-1")
+    write("like.csv", german, delimiter=";", encoding="latin-1")
+    write("plain.csv", beside)
+    Path("list.json").write_text(json.dumps(beside), encoding="utf-8")
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in beside)
+    Path("lines.jsonl").write_text(lines, encoding="utf-8")
+    wanted = printed("estimate", "answers.csv", option, "plain.csv")
+    for name in ("like.csv", "plain.csv", "list.json", "lines.jsonl"):
+        assert printed("estimate", "german.csv", *GERMAN, option, name) == wanted
+
+
+def test_how_a_file_beside_the_answers_was_read_is_said() -> None:
+    semicolons("german.csv")
+    Path("like.csv").write_text("question;truth\nq1;1,5\nq2;tall\n", encoding="utf-8")
+    Path("plain.csv").write_text("question,truth\nq1,1.5\nq2,tall\n", encoding="utf-8")
+    how = ("--sep", ";", "--decimal", ",", "--truth")
+    line = refusal("estimate", "german.csv", *how, "like.csv")
+    assert '"tall"' in line
+    assert "It was read like the answers (--sep ';', --decimal ,)." in line
+    line = refusal("estimate", "german.csv", *how, "plain.csv")
+    assert '"tall"' in line
+    assert "plainly, since it cannot be read like the answers (--sep ';', --decimal ,)." in line
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.ndjson", "t.xlsx", "t.jsonl.gz", "t.pq"])
+def test_names_of_files_are_no_columns(name: str) -> None:
+    for option in ("--truth", "--gold", "--groups", "--covariates"):
+        line = refusal("estimate", "answers.csv", option, name)
+        assert f'File "{name}": not found' in line
+
+
+def test_sheets_beside_the_answers() -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason='needs pip install "trueup[excel]"')
+    book = openpyxl.Workbook()
+    for row in ({"question": "question", "truth": "truth"}, *truths()):
+        book.active.append(list(row.values()))
+    book.save("truth.xlsx")
+    wanted = printed("estimate", "answers.csv", "--truth", "truth.csv")
+    assert printed("estimate", "answers.csv", "--truth", "truth.xlsx") == wanted
 
 
 def test_a_pattern_stands_for_files() -> None:
@@ -855,3 +933,113 @@ def test_damaged_files_end_well(
     keep = len(content) if length > 0.5 else int(2 * length * len(content))
     Path(f"damaged.{kind}").write_bytes(content[:keep])
     ends_well(command, f"damaged.{kind}")
+
+
+# -- interrupts ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def long_file() -> str:
+    """Answers that take seconds to be estimated from."""
+    n = 600_000
+    lines = (f"{i // 5},{i % 5 * 7 + i // 5 % 7},{i * 37 % 101}\n" for i in range(n))
+    return "question,worker,answer\n" + "".join(lines)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """Start a program that heeds interrupts, also where these tests run in the background and do not."""
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, *arguments],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+
+
+# While the file is read, pandas is imported by pyarrow, workers are judged in threads.
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.35, 0.5, 0.6, 0.9, 1.2])
+def test_an_interrupt_while_estimating_ends_with_130(long_file: str, seconds: float) -> None:
+    os.mkfifo("pipe.csv")
+    before = files()
+    with started("-m", "trueup", "estimate", "pipe.csv", "-o", "out.csv") as process:
+        with Path("pipe.csv").open("w", encoding="utf-8") as file:  # waits until it is read
+            file.write(long_file)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, errors) == (130, "", "trueup: interrupted\n")
+    assert files() == before
+
+
+SWALLOWED = """
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+"""
+IN_A_FINALIZER = """
+class Last:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+Last()
+"""
+IN_A_TEXT = "exec('signal.raise_signal(signal.SIGINT)')"
+WHILE_CLEANING_UP = """
+try:
+    signal.raise_signal(signal.SIGINT)
+finally:
+    time.sleep(0.5)
+    signal.raise_signal(signal.SIGINT)
+    print("removed", flush=True)
+"""
+AS_ANOTHER = """
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    raise RuntimeError("query interrupted") from None
+"""
+
+
+# DuckDB ends the process when an exception is raised while it is imported, and pyarrow drops that of pandas.
+IN_AN_IMPORT = """
+import pathlib
+pathlib.Path("slow.py").write_text("import signal; signal.raise_signal(signal.SIGINT); print('imported', flush=True)")
+sys.path.insert(0, ".")
+import slow
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "out"),
+    [
+        (IN_AN_IMPORT, "imported\n"),
+        (SWALLOWED, ""),
+        (IN_A_FINALIZER, ""),
+        (IN_A_TEXT, ""),
+        (AS_ANOTHER, ""),
+        (WHILE_CLEANING_UP, "removed\n"),
+    ],
+)
+def test_no_interrupt_is_lost(work: str, out: str) -> None:
+    content = "".join(f"    {line}\n" for line in work.splitlines())
+    program = (
+        "import signal, sys, time\nfrom trueup.cli.outcome import exit_code\n"
+        f"def work():\n{content}    time.sleep(60)\nsys.exit(exit_code(work, last=True))"
+    )
+    with started("-c", program) as process:
+        said = process.communicate(timeout=30)
+    assert (process.returncode, *said) == (130, out, "trueup: interrupted\n")
+
+
+def test_an_interrupt_after_the_end_changes_nothing() -> None:
+    program = (
+        "import signal, sys\nfrom trueup.cli.outcome import exit_code\n"
+        "code = exit_code(lambda: print('done'), last=True)\n"
+        "signal.raise_signal(signal.SIGINT)\nsys.exit(code)"
+    )
+    with started("-c", program) as process:
+        said = process.communicate(timeout=30)
+    assert (process.returncode, *said) == (0, "done\n", "")

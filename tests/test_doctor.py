@@ -46,23 +46,31 @@ def test_few_questions_and_workers() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        (1, ("1 of 4 rows has no answer and is left out", "1 repeated answer was merged")),
+        (2, ("2 of 6 rows have no answer and are left out", "2 repeated answers were merged")),
+    ],
+)
+def test_rows_that_are_left_out_and_merged(times: int, says: tuple[str, ...]) -> None:
+    answers = [("x", "u", 1), ("x", "v", 2)]
+    more = [("y", "u", NAN), ("x", "u", 1)] * times
+    assert examine(of(*answers, *more, duplicates="mean")).found[2:4] == says
+
+
 def test_no_overlap() -> None:
     found = examine(of(*((f"q{j}", f"w{j}", j) for j in range(9))))
     assert any("no question has two answers" in text for text in found.cannot)
-    assert not any("second step" in text or "first step" in text for text in found.runs)
+    assert found.runs == (
+        "estimates without intervals: the only answer to a question is the estimate of its truth",
+    )
     assert "--gold" in found.advice[0]
 
 
 def test_agreement_on_everything() -> None:
     found = examine(of(*((q, w, 1) for q in "abcd" for w in "uvw")))
     assert any("all workers agree" in text for text in found.runs)
-
-
-def test_dropped_rows_and_repeated_answers_are_counted() -> None:
-    rows = [("x", "u", 1), ("x", "u", 3), ("x", "v", 2), ("y", "v", NAN)]
-    found = examine(of(*rows, duplicates="mean"))
-    assert "1 of 4 rows have no answer and are left out" in found.found
-    assert "1 repeated answers were merged" in found.found
 
 
 def sizes(noise: float, *, relative: bool, lowest: float = 1.0, **options: Any) -> Answers:

@@ -154,7 +154,7 @@ def test_halves_are_those_of_the_plain_loop(method: str, least: int, absurd: boo
     share[block.workers, at] = 1.0 / block.counts[at] if method == "median" else p
     expected = plain.aggregate_variance(x, share, aggregate.x, robust=method == "median")
     assert expected["gross"].any() == absurd
-    found = halve(answers, aggregate, sure, noise, seed=4)
+    found = halve(aggregate, sure, noise, seed=4)
     assert found.x.shape == (SPLITS, 2, 16)
     for draw in range(SPLITS):
         order = np.argsort(places(answers, 4, draw)).tolist()
@@ -173,7 +173,7 @@ def test_halves_of_halves_make_up_the_whole() -> None:
     x = np.random.default_rng(5).normal(size=(8, 20))
     answers = Answers.of(x)
     aggregate = run(find("mean"), answers)
-    found = halve(answers, aggregate, moderated(answers, aggregate), worker_noise(answers))
+    found = halve(aggregate, moderated(answers, aggregate), worker_noise(answers))
     np.testing.assert_allclose(found.x.mean(axis=1), np.tile(aggregate.x, (SPLITS, 1)), rtol=1e-9)
     # Half as many workers: on average twice the variance.
     v = moderated(answers, aggregate).v

@@ -86,7 +86,7 @@ def test_panels_of_different_speed_equal_single_runs(method: str) -> None:
 def test_threads_change_nothing_at_all(method: str) -> None:
     answers, _ = simulate(workers=30, questions=300, density=0.3, seed=6)
     runs = [
-        run(find(method), answers, engine=MemoryEngine(answers, block_answers=200, threads=threads))
+        run(find(method), MemoryEngine(answers, block_answers=200, threads=threads))
         for threads in (1, 2, 5)
     ]
     for other in runs[1:]:
@@ -100,7 +100,7 @@ def test_threads_change_nothing_at_all(method: str) -> None:
 def test_blocks_change_nothing_that_matters(method: str, size: int) -> None:
     answers, _ = simulate(workers=20, questions=150, density=0.4, seed=7)
     whole = run(find(method), answers)
-    cut = run(find(method), answers, engine=MemoryEngine(answers, block_answers=size))
+    cut = run(find(method), MemoryEngine(answers, block_answers=size))
     np.testing.assert_allclose(cut.x, whole.x, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(cut.noise, whole.noise, rtol=1e-8)
 

@@ -303,6 +303,14 @@ class Answers:
         return np.repeat(np.arange(self.n_panels), np.diff(self.panel_workers))
 
     @property
+    def worker_rank(self) -> Ints:
+        """Place of each worker among all ids in order."""
+        order = self.origin.worker_ids.sort_order()
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank if self.worker_source is None else rank[self.worker_source]
+
+    @property
     def question_ids(self) -> Ids:
         """Id of each question."""
         ids = self.origin.question_ids
@@ -370,6 +378,7 @@ class Answers:
             first_worker=first,
             panel_questions=inside - start,
             first_panel=first_panel,
+            centre=self.centre[start:stop],
         )
         if CompleteBlock.fits(block):
             return CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})

@@ -15,19 +15,21 @@ answers where it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.engines.memory import MemoryEngine
+from trueup.apart import set_aside
+from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
-from trueup.variance.worker_noise import worker_noise
+from trueup.variance.worker_noise import less_bias, worker_noise
 
 if TYPE_CHECKING:
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Engine, Kept
     from trueup.variance.worker_noise import WorkerNoise
 
 #: How often the noise of the workers is estimated, and turns in each.
@@ -58,34 +60,31 @@ class Biases:
     shift: Floats
     shift_nu: Floats
 
-    def remove(self, answers: Answers) -> Answers:
-        """Return the answers less the bias of their worker."""
-        if not self.value.any():
-            return answers
-        values = answers.values - self.value.take(answers.workers)
-        mean = np.add.reduceat(values, answers.indptr[:-1]) / answers.counts
-        values -= np.repeat(mean, answers.counts)
-        return replace(answers, values=values, centre=answers.centre + mean)
+    def remove(self, engine: Engine) -> Engine:
+        """Return an engine over the answers less the bias of their worker."""
+        return less_bias(engine, self.value) if self.value.any() else engine
 
 
-def estimate_biases(answers: Answers) -> Biases:
+def estimate_biases(answers: Answers | Engine) -> Biases:
     """Estimate the bias of each worker, in each panel."""
-    noise = worker_noise(answers)
-    nothing, none = np.zeros(answers.n_workers), np.zeros(answers.n_panels)
+    engine = engine_of(answers)
+    noise = worker_noise(engine)
+    nothing, none = np.zeros(engine.n_workers), np.zeros(engine.problem.n_panels)
     biases = Biases(nothing, nothing, noise.bias_variance, none, noise.shift_freedom)
     for again in range(PASSES):
         if not biases.variance.any():
             break
         if again:
-            noise = worker_noise(answers, bias=biases.value)
-        biases = _by_turns(answers, noise, biases)
+            noise = worker_noise(engine, bias=biases.value)
+        biases = _by_turns(engine, noise, biases)
     return biases
 
 
-def _by_turns(answers: Answers, noise: WorkerNoise, before: Biases) -> Biases:
+def _by_turns(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
     """Solve for truths, biases and their variance, the noise of the workers given."""
-    facts, gross = noise.apart.facts, noise.apart.gross
-    engine = MemoryEngine(answers).adjusted(None, gross if gross.any() else None)
+    facts = noise.apart.facts
+    if noise.apart.n_gross:
+        engine = engine.changed(set_aside, reads=("gross",))
     weight = 1.0 / np.where(noise.variance > 0, noise.variance, 1.0)
     unit = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
     tb2, bias = before.variance, before.value
@@ -94,7 +93,7 @@ def _by_turns(answers: Answers, noise: WorkerNoise, before: Biases) -> Biases:
     for _ in range(ROUNDS):
         shifted = weight * bias
 
-        def visit(block: Block, kept: dict[str, Floats], shifted: Floats = shifted) -> Visit:  # noqa: ARG001
+        def visit(block: Block, kept: Kept, shifted: Floats = shifted) -> Visit:  # noqa: ARG001
             mine = block.worker_slice
             total = block.total_weight(weight[mine])
             t = block.weighted_values(weight[mine]) - block.total_weight(shifted[mine])

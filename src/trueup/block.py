@@ -18,12 +18,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from trueup.arrays import Bools, Floats, Indices, Ints, rectangles, segment_max
+from trueup.arrays import (
+    Bools,
+    Floats,
+    Indices,
+    Ints,
+    expand,
+    offsets,
+    rectangles,
+    segment_max,
+    segment_sum,
+)
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Number = TypeVar("Number", bound=np.generic)
 # What squared residuals are multiplied with, for each question.
 Scaling = Literal["informative", "inverse_std", "inverse_variance"]
 
@@ -51,6 +65,11 @@ class Block:
     Workers are numbered from 0 inside the block; `first_worker` is the number of the first of them in the
     whole (other than 0 only with panels, where a block needs the workers of its own panels alone). Questions marked
     in `aside` teach nothing about workers.
+
+    Attributes
+    ----------
+    centre : array
+        What the values of each question are relative to.
     """
 
     indptr: Indices
@@ -62,6 +81,7 @@ class Block:
     first_worker: int
     panel_questions: Ints
     first_panel: int
+    centre: Floats
     aside: Bools | None = None
 
     @property
@@ -84,6 +104,11 @@ class Block:
         """Where the panels of this block are among all panels."""
         return slice(self.first_panel, self.first_panel + len(self.panel_questions) - 1)
 
+    def of_panel(self, per_panel: NDArray[Number]) -> NDArray[Number]:
+        """Return for each question the number of its panel, given one for every panel of the whole."""
+        mine = per_panel[self.panel_slice]
+        return np.repeat(mine, np.diff(self.panel_questions))
+
     # -- facts about answers and questions ---------------------------------------------------
 
     @cached_property
@@ -104,7 +129,7 @@ class Block:
     @cached_property
     def width(self) -> int:
         """Number of answers of every question, if it is the same for all, else 0."""
-        first = int(self.counts[0])
+        first = int(self.counts[0]) if len(self.counts) else 0
         return first if (self.counts == first).all() else 0
 
     @cached_property
@@ -161,11 +186,34 @@ class Block:
 
         Values are relative to the mean of what is left, so that large biases cost no digits.
         """
-        values = self.values
+        values, centre = self.values, self.centre
         if bias is not None:
             values = values - bias.take(self.workers)
-            np.subtract(values, self.spread(self.by_question(values) / self.counts), out=values)
-        return replace(self, values=values, aside=aside)
+            mean = self.by_question(values) / self.counts
+            np.subtract(values, self.spread(mean), out=values)
+            centre = centre + mean
+        return replace(self, values=values, centre=centre, aside=aside)
+
+    def part(self, questions: Bools) -> Block:
+        """Return a block with the questions that are marked, numbered from 0."""
+        if questions.all():
+            return self
+        counts = self.counts[questions]
+        at = expand(self.indptr[:-1][questions].astype(np.int64), counts)
+        inside = segment_sum(questions.astype(np.float64), self.panel_questions)
+        return Block(
+            indptr=offsets(counts).astype(self.indptr.dtype),
+            workers=self.workers[at],
+            values=self.values[at],
+            precision=None if self.precision is None else self.precision[at],
+            n_workers=self.n_workers,
+            start=0,
+            first_worker=self.first_worker,
+            panel_questions=offsets(inside.astype(np.int64)),
+            first_panel=self.first_panel,
+            centre=self.centre[questions],
+            aside=None if self.aside is None else self.aside[questions],
+        )
 
     # -- the four moves ---------------------------------------------------------------------------------
 

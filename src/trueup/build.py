@@ -18,7 +18,7 @@ from trueup.arrays import (
     rectangles,
     segment_sum,
 )
-from trueup.errors import AnswersError, first_rows, quoted
+from trueup.errors import AnswersError, counted, first_rows, quoted
 
 if TYPE_CHECKING:
     from typing import Self
@@ -254,7 +254,8 @@ def _duplicate_error(table: Table, sort: _Sort, count: int) -> AnswersError:
     at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
     pairs = ", ".join(_pairs(table, sort.rows(at)))
     return AnswersError(
-        f"duplicates: {count:,} answers repeat a worker on the same question, first {pairs}. "
+        f"duplicates: {counted(count, 'answer')} {'repeat' if count > 1 else 'repeats'} a worker on the same question, "
+        f"first {pairs}. "
         'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'
     )
 

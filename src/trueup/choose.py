@@ -17,8 +17,8 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.arrays import segment_max, segment_median, segment_sum
-from trueup.draws import ENOUGH, sample_of
-from trueup.engines.memory import check_threads, load_libraries
+from trueup.draws import ENOUGH, FEWEST, MOST_ANSWERS, cut
+from trueup.engines.memory import check_threads, engine_of, load_libraries
 from trueup.errors import TrueupError
 from trueup.panels import Folds, folds
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.answers import Answers
     from trueup.arrays import Floats, Ints
+    from trueup.engines.protocol import Engine
 
 #: First steps that `method="auto"` chooses among; the first one stays unless another is clearly better.
 CANDIDATES: tuple[str, ...] = ("native", "mean", "median", "crh", "gtm", "iptd")
@@ -84,7 +85,7 @@ class Choice:
 
 
 def choose(
-    answers: Answers,
+    answers: Answers | Engine,
     candidates: Sequence[str | Algorithm] = CANDIDATES,
     *,
     max_iter: int = MAX_ITER,
@@ -102,7 +103,7 @@ def choose(
     check_threads(threads)
     algorithms = [find(each) for each in candidates]
     names = tuple(each.name or type(each).__name__ for each in algorithms)
-    answers = comparable(answers, seed)
+    answers = comparable(engine_of(answers), seed)
     panels = answers.n_panels
     workers = np.diff(answers.panel_workers)
     losses = np.zeros((len(algorithms), panels))
@@ -146,13 +147,16 @@ def choose(
     return Choice(names, chosen.astype(np.int64), losses * unit, errors * unit)
 
 
-def comparable(answers: Answers, seed: int) -> Answers:
+def comparable(engine: Engine, seed: int) -> Answers:
     """Return the answers to as many questions as a comparison needs; a single large problem is sampled."""
-    if answers.n_panels > 1:
-        return answers
-    wanted = ANSWERS_EACH * answers.n_workers * answers.n_questions // max(answers.n_answers, 1)
-    sample = sample_of(answers, seed, min(max(wanted, LEAST), MOST))
-    return answers if sample is None else answers.subset(sample)
+    problem = engine.problem
+    if problem.n_panels > 1:
+        return engine.gather()
+    per_question = max(problem.n_answers / problem.n_questions, 1.0)
+    wanted = max(ANSWERS_EACH * problem.n_workers / per_question, LEAST)
+    most = max(MOST_ANSWERS / per_question, FEWEST)
+    sample = cut(engine, seed, int(min(wanted, MOST, most)))
+    return engine.gather(None if sample.limit is None else sample.inside, sample.reads)
 
 
 def winsorised(answers: Answers) -> Floats:

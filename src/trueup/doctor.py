@@ -68,7 +68,7 @@ def examine(answers: Answers) -> Checkup:
     the second step: it needs 4 questions, there are 2
     """
     counts, origin = answers.counts, answers.origin
-    facts = survey(MemoryEngine(answers), answers)
+    facts = survey(MemoryEngine(answers))
     lone = int((counts < 2).sum())
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [
@@ -79,11 +79,11 @@ def examine(answers: Answers) -> Checkup:
         f"answers per question: {_range(counts)}; per worker: {_range(facts.n_answers)}",
     ]
     if origin.n_missing:
-        found.append(
-            f"{origin.n_missing:,} of {origin.n_rows:,} rows have no answer and are left out"
-        )
+        has = "has no answer and is" if origin.n_missing == 1 else "have no answer and are"
+        found.append(f"{origin.n_missing:,} of {counted(origin.n_rows, 'row')} {has} left out")
     if origin.n_duplicates:
-        found.append(f"{origin.n_duplicates:,} repeated answers were merged")
+        was = "was" if origin.n_duplicates == 1 else "were"
+        found.append(f"{counted(origin.n_duplicates, 'repeated answer')} {was} merged")
     if lone:
         found.append(
             f"{counted(lone, 'question')} with a single answer: nothing to compare it with"
@@ -91,6 +91,9 @@ def examine(answers: Answers) -> Checkup:
     runs, cannot, advice = [], [], []
     overlap = bool(facts.overlap[0] > 0)
     if not overlap:
+        runs.append(
+            "estimates without intervals: the only answer to a question is the estimate of its truth"
+        )
         cannot.append("judging workers, intervals, second step: no question has two answers")
         advice.append(
             "let workers answer the same questions, or give known truths (--gold, eight or more)"

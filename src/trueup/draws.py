@@ -6,21 +6,28 @@ a hash of theirs. Every panel is drawn as if it were alone.
 
 from __future__ import annotations
 
-import zlib
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.arrays import offsets
+from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
+from trueup.io.native import loaded
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
-    from trueup.io.table import Ids
+    from trueup.block import Block
+    from trueup.engines.protocol import Engine, Kept, Problem
 
 #: Questions that a prior is fitted on at most: more would not make it better.
 ENOUGH = 50_000
+#: Answers to sampled questions that are looked at together at most, unless that were less than so many questions.
+MOST_ANSWERS, FEWEST = 5_000_000, 1_000
 
 
 def check_seed(seed: object) -> None:
@@ -29,17 +36,12 @@ def check_seed(seed: object) -> None:
         raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
 
 
-def id_order(answers: Answers) -> Ints:
+def id_order(answers: Problem) -> Ints:
     """Return the workers panel by panel, in the order of their ids."""
-    order = answers.origin.worker_ids.sort_order()
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    if answers.worker_source is not None:
-        rank = rank[answers.worker_source]
-    return np.lexsort((rank, answers.worker_panel))
+    return np.lexsort((answers.worker_rank, answers.worker_panel))
 
 
-def places(answers: Answers, seed: int, draw: int = 0) -> Ints:
+def places(answers: Problem, seed: int, draw: int = 0) -> Ints:
     """Return the place of each worker in a random order of the workers of its panel."""
     borders = answers.panel_workers
     sizes = np.diff(borders)
@@ -52,7 +54,7 @@ def places(answers: Answers, seed: int, draw: int = 0) -> Ints:
     return place
 
 
-def halves_of(answers: Answers, splits: int, seed: int) -> Bools:
+def halves_of(answers: Problem, splits: int, seed: int) -> Bools:
     """Return for each split whether a worker is in the first half of its panel: workers x splits."""
     size = np.diff(answers.panel_workers)[answers.worker_panel]
     return np.column_stack([places(answers, seed, draw) < size // 2 for draw in range(splits)])
@@ -63,10 +65,7 @@ def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
     sizes = np.diff(answers.panel_questions)
     if sizes.max(initial=0) <= size:
         return None
-    ids = answers.origin.question_ids
-    code = _hashes(ids, seed)
-    if answers.question_source is not None:
-        code = code[answers.question_source]
+    code = question_draws(answers, seed)
     if answers.n_panels == 1:
         return np.sort(np.argpartition(code, size)[:size])
     order = np.lexsort((code, answers.question_panel))
@@ -74,18 +73,132 @@ def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
     return np.sort(order[inside < size])
 
 
-def _hashes(ids: Ids, seed: int) -> Floats:
-    """Return a number for each id that looks random, and is the same in every run."""
-    values = np.asarray(ids.values) if hasattr(ids.values, "__array__") else np.array(ids.tolist())
-    if values.dtype.kind in "iu":
-        z = values.astype(np.int64).view(np.uint64)
-    else:
-        # Two checksums, since one of 32 bits is shared by some of a million ids.
-        texts = (str(each).encode("utf-8", "surrogatepass") for each in ids.tolist())
-        codes = ((zlib.crc32(text) << 32) | zlib.adler32(text) for text in texts)
-        z = np.fromiter(codes, dtype=np.uint64, count=len(ids))
-    # The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-    z = z + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A sample of the questions: those whose number "draw" is below the limit of their panel.
+
+    Attributes
+    ----------
+    limit : array or None
+        One number per panel; None: all questions.
+    """
+
+    limit: Floats | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The vectors that tell who is inside."""
+        return () if self.limit is None else ("draw",)
+
+    def inside(self, block: Block, kept: Kept) -> Bools:
+        """Tell which questions of a block are in the sample."""
+        if self.limit is None:
+            return np.ones(block.n_questions, dtype=bool)
+        return kept["draw"] < block.of_panel(self.limit)
+
+
+def cut(engine: Engine, seed: int, size: int | None = None) -> Cut:
+    """Draw at most `size` questions of each panel; by default as many as a prior is fitted on.
+
+    Of a single problem with very many answers to each question fewer are drawn.
+    """
+    problem = engine.problem
+    sizes = np.diff(problem.panel_questions)
+    if size is None:
+        size = ENOUGH
+        if problem.n_panels == 1:
+            most = MOST_ANSWERS * problem.n_questions // max(problem.n_answers, 1)
+            size = min(size, max(most, FEWEST))
+    if sizes.max(initial=0) <= size:
+        return Cut()
+    engine.draw(seed)
+    if problem.n_panels > 1:
+        drawn = engine.kept("draw")
+        borders = problem.panel_questions
+        limit = np.full(len(sizes), np.inf)
+        for panel in np.flatnonzero(sizes > size).tolist():
+            here = drawn[borders[panel] : borders[panel + 1]]
+            limit[panel] = np.partition(here, size)[size]
+        return Cut(limit)
+    # So few numbers come back that they fit into memory, and enough that the limit is among them.
+    share = (size + 10.0 * np.sqrt(size) + 10.0) / problem.n_questions
+    while True:
+        below = share * 2.0**64
+
+        def visit(block: Block, kept: Kept, below: float = below) -> Visit:  # noqa: ARG001
+            here = kept["draw"]
+            return Visit(rows={"draw": here[here < below]})
+
+        found = engine.sweep(visit, reads=("draw",), answers=False).rows["draw"]
+        if len(found) > size:
+            return Cut(np.partition(found, size)[size : size + 1])
+        share *= 2.0
+
+
+def question_draws(answers: Answers, seed: int) -> Floats:
+    """Return a number for each question that looks random and follows from its id and the seed."""
+    code = drawn(id_hashes(answers.origin.question_ids.values), seed)
+    return code if answers.question_source is None else code[answers.question_source]
+
+
+def id_hashes(values: Any) -> NDArray[np.uint64]:
+    """Return a number for each id that is the same in every run: whole numbers as they are, else a hash of the text.
+
+    The hash is FNV-1a with 64 bits over the bytes of the text in UTF-8.
+
+    >>> [hex(each) for each in id_hashes(["", "a"]).tolist()]
+    ['0xcbf29ce484222325', '0xaf63dc4c8601ec8c']
+    """
+    side_by_side = _texts(values)
+    if side_by_side is not None:
+        return _fnv(*side_by_side)
+    plain = np.asarray(values) if hasattr(values, "__array__") else np.array(values)
+    if plain.dtype.kind in "iu":
+        return plain.astype(np.int64).view(np.uint64)
+    texts = [str(each).encode("utf-8", "surrogatepass") for each in plain.tolist()]
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    letters = np.frombuffer(b"".join(texts), dtype=np.uint8)
+    return _fnv(letters, offsets(lengths))
+
+
+def _texts(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
+    """Return the letters of all texts and where each begins, if they lie one behind another as pyarrow has them."""
+    pyarrow = loaded("pyarrow")
+    if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+        return None
+    if isinstance(values, pyarrow.ChunkedArray):
+        values = values.combine_chunks()
+    if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
+        return None
+    values = values.cast(pyarrow.large_string())
+    _, borders, letters = values.buffers()
+    ends = np.frombuffer(borders, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
+    return np.frombuffer(letters or b"", dtype=np.uint8), ends
+
+
+def _fnv(letters: NDArray[np.uint8], borders: Ints) -> NDArray[np.uint64]:
+    """Hash texts that lie one behind another: letter by letter, all texts at once."""
+    code = np.full(len(borders) - 1, 0xCBF29CE484222325, dtype=np.uint64)
+    # Longest texts first: those that still have a letter are the first so many.
+    lengths = np.diff(borders)
+    order = np.argsort(-lengths, kind="stable")
+    starts, left = borders[:-1][order], -lengths[order]
+    for place in range(int(lengths.max(initial=0))):
+        going = int(np.searchsorted(left, -place, side="left"))
+        part = code[:going]
+        part ^= letters[starts[:going] + place]
+        part *= np.uint64(0x100000001B3)
+    result = np.empty_like(code)
+    result[order] = code
+    return result
+
+
+def drawn(hashes: NDArray[np.uint64], seed: int) -> Floats:
+    """Return a number for each hash that looks random.
+
+    By the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+    """
+    z = hashes + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z ^ (z >> np.uint64(31))).astype(np.float64)

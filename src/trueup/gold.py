@@ -12,17 +12,18 @@ for every question. `calibrate` estimates them, `Calibration.apply` carries them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueup.arrays import offsets
+from trueup.block import Block
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from trueup.arrays import Floats
+    from trueup.engines.protocol import Engine, Kept
 
 # With fewer known truths nothing is corrected: a spread and two parameters leave too little to learn from.
 FEWEST = 8
@@ -221,28 +222,33 @@ def consensus(aggregate: Any, variance: Any, truth: Any) -> tuple[Floats, Floats
     return truth + unit * (line.offset + line.slope * away), unit**2 * errors
 
 
-def one_more_worker(answers: Answers, questions: Ints, values: Floats) -> Answers:
-    """Return the answers of a single problem with a last worker who gives these values to these questions.
+def one_more_worker(engine: Engine) -> Engine:
+    """Return the answers of a single problem with a last worker who gives the values kept as "expected", if not NaN.
 
     For learning the workers only: with what the crowd is expected to say as one more answer, a worker who answers a
     question alone, or with one other, can be judged.
     """
-    at = answers.indptr[questions + 1]
-    n = answers.n_workers
-    more = np.zeros(answers.n_questions, dtype=np.int64)
-    more[questions] = 1
-    known, precision, source = answers.worker_variance, answers.precision, answers.worker_source
-    source = np.arange(n) if source is None else source
-    return replace(
-        answers,
-        indptr=offsets(answers.counts + more),
-        workers=np.insert(answers.workers, at, n),
-        values=np.insert(answers.values, at, values - answers.centre[questions]),
-        precision=None if precision is None else np.insert(precision, at, 1.0),
-        worker_variance=None if known is None else np.append(known, np.nan),
-        worker_source=np.append(source, source[:1]),
-        panel_workers=np.array([0, n + 1]),
-    )
+    n = engine.n_workers
+
+    def change(block: Block, kept: Kept) -> Block:
+        said = ~np.isnan(kept["expected"])
+        at = block.indptr[1:][said]
+        more = kept["expected"][said] - block.centre[said]
+        precision = block.precision
+        return Block(
+            indptr=offsets(block.counts + said).astype(block.indptr.dtype),
+            workers=np.insert(block.workers, at, n),
+            values=np.insert(block.values, at, more),
+            precision=None if precision is None else np.insert(precision, at, 1.0),
+            n_workers=n + 1,
+            start=block.start,
+            first_worker=0,
+            panel_questions=block.panel_questions,
+            first_panel=0,
+            centre=block.centre,
+        )
+
+    return engine.changed(change, reads=("expected",), workers=n + 1)
 
 
 class _Line(NamedTuple):

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import segment_sum
-from trueup.draws import halves_of
-from trueup.engines.memory import MemoryEngine
+from trueup.draws import Cut, halves_of
 from trueup.engines.protocol import Visit
 from trueup.shrinkage.contract import Halves
 from trueup.variance.moderated import shares
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Kept
     from trueup.variance import Certainty, WorkerNoise
 
 #: Random splits of the workers. With half as many the draw itself moves estimates of small panels.
@@ -27,51 +25,58 @@ NONE = 1e-12
 
 
 def halve(
-    answers: Answers,
     aggregate: Aggregate,
     certainty: Certainty,
     noise: WorkerNoise,
     *,
+    sample: Cut | None = None,
     seed: int = 0,
     splits: int = SPLITS,
 ) -> Halves:
-    """Aggregate the answers of each half with the weights of the whole.
+    """Aggregate the answers of each half to a sample of the questions (default: all) with the weights of the whole.
 
         x^A_j = sum_A p_ij x_ij / sum_A p_ij
         v^A_j = sum_A p_ij^2 s_i / (sum_A p_ij)^2,  times mean v / mean sum_i p_ij^2 s_i
 
     Gross questions, and those that only one half answered, are NaN.
     """
-    first = halves_of(answers, splits, seed)
+    engine, sample, aside = aggregate.engine, sample or Cut(), certainty.aside
+    first = halves_of(engine.problem, splits, seed)
     sides = np.concatenate([first, ~first], axis=1).astype(np.float64)
-    engine = MemoryEngine(answers)
-    columns = 2 * splits
-    names = [f"{what}{column}" for what in ("p", "x", "v") for column in range(columns)]
+    share_of, variance, bias = shares(aggregate), noise.variance, aggregate.bias
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        mine = block.worker_slice
-        share, inside = shares(aggregate, block), sides[mine]
-        noisy = share * share * noise.variance[mine].take(block.workers)
-        if block.precision is not None:
-            noisy /= block.precision
-        values = block.values
-        if aggregate.bias is not None:
-            values = values - aggregate.bias[mine].take(block.workers)
-        parts = [block.by_question(each, inside) for each in (share, share * values, noisy)]
-        return Visit(questions=dict(zip(names, np.concatenate(parts, axis=1).T, strict=True)))
+    def visit(block: Block, kept: Kept) -> Visit:
+        chosen = sample.inside(block, kept)
+        few, known = block.part(chosen), {name: each[chosen] for name, each in kept.items()}
+        mine = few.worker_slice
+        share, inside = share_of(few, known), sides[mine]
+        noisy = share * share * variance[mine].take(few.workers)
+        if few.precision is not None:
+            noisy /= few.precision
+        values = few.values
+        if bias is not None:
+            values = values - bias[mine].take(few.workers)
+        p, px, pv = (few.by_question(each, inside) for each in (share, share * values, noisy))
+        gross = known[aside] > 0 if aside else np.zeros(few.n_questions, dtype=bool)
+        counted = (few.counts >= 2) & ~gross
+        totals = counted * np.stack([known["v"], pv[:, 0] + pv[:, splits]])
+        usable = (p > NONE).reshape(-1, 2, splits).all(axis=1) & ~gross[:, None]
+        safe = np.where(np.tile(usable, 2), p, np.nan)
+        numbers = np.arange(few.panel_slice.start, few.panel_slice.stop)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, few.panel_questions) for row in totals]),
+            rows={
+                "x": few.centre[:, None] + px / safe,
+                "v": pv / safe**2,
+                "panel": np.repeat(numbers, np.diff(few.panel_questions)).astype(np.float64),
+            },
+        )
 
-    engine.sweep(visit)
-    p, x, v = np.stack([engine.kept(name) for name in names]).reshape(3, 2, splits, -1)
-    usable = (p > NONE).all(axis=0) & ~certainty.gross
-    safe = np.where(usable, p, np.nan)
-    borders, panel = answers.panel_questions, answers.question_panel
-    counted = (answers.counts >= 2) & ~certainty.gross
-    whole = v[0, 0] + v[1, 0]
-    level = np.divide(
-        segment_sum(certainty.v * counted, borders),
-        segment_sum(whole * counted, borders),
-        out=np.zeros(answers.n_panels),
-        where=segment_sum(whole * counted, borders) > 0,
-    )
-    x, v = aggregate.centre + x / safe, level[panel] * v / safe**2
-    return Halves(np.ascontiguousarray(x.swapaxes(0, 1)), np.ascontiguousarray(v.swapaxes(0, 1)))
+    reads = ("truth", "v", *([aside] if aside else []), *sample.reads)
+    sweep = engine.sweep(visit, reads=reads)
+    above, below = sweep.panel_sums
+    level = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+    x, v = sweep.rows["x"], sweep.rows["v"]
+    v = level[sweep.rows["panel"].astype(np.int64), None] * v
+    # Splits x halves x questions.
+    return Halves(*(np.ascontiguousarray(each.reshape(-1, 2, splits).T) for each in (x, v)))

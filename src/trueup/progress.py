@@ -38,8 +38,15 @@ class Progress:
     def step(self, what: str) -> None:
         """Count a step."""
         self.done += 1
+        self._draw(what, at_once=self.done == self.total)
+
+    def note(self, what: str) -> None:
+        """Say what is being done within a step."""
+        self._draw(what, at_once=False)
+
+    def _draw(self, what: str, *, at_once: bool) -> None:
         now = time.monotonic()
-        if self.shown and (now - self.drawn > PAUSE or self.done == self.total):
+        if self.shown and (now - self.drawn > PAUSE or at_once):
             self.drawn = now
             sys.stderr.write(f"\r\x1b[K{self.line(what, now - self.start)}")
             sys.stderr.flush()
@@ -48,9 +55,11 @@ class Progress:
         """Return the bar as text."""
         share = self.done / max(self.total, 1)
         full = round(WIDTH * share)
-        left = elapsed / self.done * (self.total - self.done)
         bar = "█" * full + "░" * (WIDTH - full)
-        return f"{self.name} {bar} {self.done}/{self.total}, {_duration(left)} left  {what}"
+        left = ""
+        if self.done:
+            left = f", {_duration(elapsed / self.done * (self.total - self.done))} left"
+        return f"{self.name} {bar} {self.done}/{self.total}{left}  {what}"
 
 
 def _duration(seconds: float) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.arrays import group_order, offsets, segment_max
-from trueup.block import ROUNDING
+from trueup.engines.memory import engine_of
+from trueup.engines.protocol import Visit
 from trueup.errors import counted, quoted
 from trueup.io.results import make_frame
 from trueup.shrinkage import BolderPrior
@@ -18,21 +18,30 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
+    from trueup.algorithms.contract import Facts
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.bias import Biases
+    from trueup.block import Block
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.estimation import Known
     from trueup.gold import Calibration
     from trueup.io.attributes import Labels
     from trueup.io.table import Ids
     from trueup.second_step import SecondStepResult
+    from trueup.solution import Plan
 
 # How many questions `print` shows, and how much of an id.
 SHOWN = 5
 LONGEST_ID = 30
 # Answers from which on a worker who always says the same is pointed out.
 CONSTANT = 5
+# Distance from their mean, relative to it, up to which answers are the same.
+SAME = 1e-9
 SAME_ANSWER = "always the same answer"
+# Columns of the workers that may be unknown.
+UNKNOWN_OF_WORKERS = ("variance", "bias", "flag")
 SHARES_NOTHING = "shares no question with anybody"
 # Parts a question belongs to with less than this probability are not listed.
 SMALLEST_SHARE = 0.001
@@ -97,6 +106,8 @@ class Estimate:
         Biases of the workers, where they were asked for.
     calibration : Calibration or None
         The error that all workers share, where gold questions showed it.
+    plan, known : Plan, Known
+        What was asked for, and what the caller knew of the questions.
     """
 
     answers: Answers
@@ -114,6 +125,8 @@ class Estimate:
     biases: Biases | None = None
     groups: Labels | None = None
     calibration: Calibration | None = None
+    plan: Plan | None = None
+    known: Known | None = None
 
     @cached_property
     def questions(self) -> Any:
@@ -136,21 +149,14 @@ class Estimate:
     @cached_property
     def workers(self) -> Any:
         """Frame with a row per worker, in the order of first appearance."""
-        facts = self.aggregate.facts
-        columns: dict[str, Any] = {
-            **self._panel_column(self.answers.worker_panel),
-            "worker": self.answers.worker_ids,
-            "weight": self.aggregate.weight,
-            "variance": self._noise,
-            "bias": self._bias,
-            "n_answers": facts.n_answers.astype(np.int64),
-            "flag": self.flag,
-        }
-        if self.biases is not None:
-            columns["bias_std_error"] = self.biases.std_error
-        return make_frame(
-            self.answers.origin.kind, columns, null_columns=("variance", "bias", "flag")
-        )
+        columns = {**self._panel_column(self.answers.worker_panel), **self.worker_columns}
+        return make_frame(self.answers.origin.kind, columns, null_columns=UNKNOWN_OF_WORKERS)
+
+    @cached_property
+    def worker_columns(self) -> dict[str, Any]:
+        """The columns of `workers`."""
+        ids = self.answers.worker_ids
+        return worker_columns(self.aggregate, self.second_step, self.biases, ids, self.flag)
 
     @cached_property
     def partition(self) -> Any:
@@ -178,36 +184,10 @@ class Estimate:
         }
         return make_frame(self.answers.origin.kind, columns)
 
-    @property
-    def _bias(self) -> Floats:
-        """Bias of each worker that was taken off, by us or by the method; NaN where none was looked for."""
-        found = self.aggregate.bias
-        if self.biases is None:
-            return np.full(self.answers.n_workers, np.nan) if found is None else found
-        return self.biases.value if found is None else self.biases.value + found
-
-    @property
-    def _noise(self) -> Floats:
-        """Variance of each worker, NaN where there is nothing to learn it from and it is not known."""
-        facts, noise = self.aggregate.facts, self.second_step.noise
-        known = self.aggregate.algorithm.needs_variance
-        variance = self.aggregate.noise if known or noise is None else noise.variance
-        return np.where((facts.spread(facts.overlap) > 0) | known, variance, np.nan)
-
     @cached_property
     def flag(self) -> list[str | None]:
         """What is remarkable about each worker, or None."""
-        answers, facts = self.answers, self.aggregate.facts
-        order = group_order(answers.workers, answers.n_workers)
-        value = (answers.values + np.repeat(answers.centre, answers.counts))[order]
-        mine = offsets(facts.n_answers.astype(np.int64))
-        first = value[np.minimum(mine[:-1], len(value) - 1)]
-        far = segment_max(np.abs(value - np.repeat(first, np.diff(mine))), mine)
-        constant = (facts.n_answers >= CONSTANT) & (far <= ROUNDING * np.abs(first))
-        alone = facts.informative == 0
-        words = np.array([None, SAME_ANSWER, SHARES_NOTHING], dtype=object)
-        flags: list[str | None] = words[np.where(alone, 2, constant.astype(int))].tolist()
-        return flags
+        return worker_flags(engine_of(self.answers), self.aggregate.facts)
 
     def _panel_column(self, panel: Any) -> dict[str, Ids | Any]:
         if self.answers.n_panels == 1 and self.answers.origin.panel_ids is None:
@@ -222,6 +202,15 @@ class Estimate:
         from trueup.report.result import write_report
 
         return write_report(self, path, command=command, truth=truth)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write this to a file, from which `trueup.load` and `trueup.update` go on. A file there already is replaced.
+
+        The file holds data and no code: methods and rules are kept by their registered name.
+        """
+        from trueup.state import save
+
+        return save(self, path)
 
     def plot(self, kind: str = "estimates") -> Any:
         """Return an altair chart of the "estimates", the "workers" or the "prior"."""
@@ -249,7 +238,7 @@ class Estimate:
                 f"{origin.n_missing:,} of {origin.n_rows:,} rows dropped: no answer in them"
             )
         if origin.n_duplicates:
-            lines.append(f"{origin.n_duplicates:,} repeated answers merged")
+            lines.append(f"{counted(origin.n_duplicates, 'repeated answer')} merged")
         lines += [str(self.diagnosis), "", *self._table()]
         return "\n".join(lines)
 
@@ -274,3 +263,59 @@ class Estimate:
         ]
         left = self.answers.n_questions - count
         return lines + ([f"... and {left:,} more"] if left else [])
+
+
+def worker_columns(
+    aggregate: Aggregate,
+    moved: SecondStepResult,
+    biases: Biases | None,
+    ids: Ids,
+    flag: list[str | None],
+) -> dict[str, Any]:
+    """Return the columns of the table of the workers."""
+    facts, found = aggregate.facts, aggregate.bias
+    # The bias that was taken off, by us or by the method; NaN where none was looked for.
+    bias = np.full(facts.n_workers, np.nan) if found is None else found
+    if biases is not None:
+        bias = biases.value if found is None else biases.value + found
+    # A variance is unknown where there is nothing to learn it from.
+    known = aggregate.algorithm.needs_variance
+    variance = aggregate.noise if known or moved.noise is None else moved.noise.variance
+    variance = np.where((facts.spread(facts.overlap) > 0) | known, variance, np.nan)
+    columns: dict[str, Any] = {
+        "worker": ids,
+        "weight": aggregate.weight,
+        "variance": variance,
+        "bias": bias,
+        "n_answers": facts.n_answers.astype(np.int64),
+        "flag": flag,
+    }
+    if biases is not None:
+        columns["bias_std_error"] = biases.std_error
+    return columns
+
+
+def worker_flags(engine: Engine, facts: Facts) -> list[str | None]:
+    """Return what is remarkable about each worker, or None."""
+
+    def total(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        ones = np.ones(block.n_questions)
+        sums = block.by_worker(block.values, ones) + block.by_worker(None, block.centre)
+        return Visit(sums=sums[None])
+
+    count = np.maximum(facts.n_answers, 1.0)
+    mean = engine.sweep(total).sums[0] / count
+
+    def away(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        rest = (
+            block.values + block.spread(block.centre) - mean[block.worker_slice].take(block.workers)
+        )
+        return Visit(sums=block.by_worker(np.abs(rest), np.ones(block.n_questions))[None])
+
+    far = engine.sweep(away).sums[0] / count
+    constant = (facts.n_answers >= CONSTANT) & (far <= SAME * np.abs(mean))
+    words = np.array([None, SAME_ANSWER, SHARES_NOTHING], dtype=object)
+    flags: list[str | None] = words[
+        np.where(facts.informative == 0, 2, constant.astype(int))
+    ].tolist()
+    return flags

@@ -45,7 +45,9 @@ class Scale:
     def __post_init__(self) -> None:
         if self.transform is not None and self.transform not in TRANSFORMS:
             names = ", ".join(f'"{name}"' for name in TRANSFORMS)
-            raise AnswersError(f"transform: {self.transform!r} is not known. Use one of {names}.")
+            raise AnswersError(
+                f"transform: {quoted(self.transform)} is not known. Use one of {names}."
+            )
         if self.bounds is not None:
             try:
                 low, high = map(float, self.bounds)

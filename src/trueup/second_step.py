@@ -7,23 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.algorithms.contract import State
-from trueup.arrays import expand
-from trueup.draws import sample_of
+from trueup.arrays import offsets, segment_max, segment_sum
+from trueup.draws import cut
+from trueup.engines.protocol import Visit
 from trueup.halves import halve
+from trueup.intervals import Width
+from trueup.shrinkage.contract import Posterior
 from trueup.variance import Certainty, certainty, worker_noise
-from trueup.variance.moderated import moderated
+from trueup.variance.moderated import keep_own_variance, moderated
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
-    from trueup.shrinkage import Posterior, Prior, ShrinkRule
+    from trueup.bias import Biases
+    from trueup.block import Block
+    from trueup.draws import Cut
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.shrinkage import Prior, ShrinkRule
     from trueup.variance import WorkerNoise
 
-#: Degrees of freedom from which on variances are as good as known, and the fewest that a quantile is taken at.
-MANY = 300.0
-FEWEST = 3.0
 #: What questions are moved toward, by the prior they have.
 TOWARD = {
     "normal": "their common mean",
@@ -41,29 +44,46 @@ class SecondStepResult:
 
     Attributes
     ----------
+    engine : Engine
+        Keeps the vectors below: "mean", "post_variance", "shrinkage" and "unknown", and as "base_variance" the
+        variance of the aggregate for intervals.
     posterior : Posterior
         Estimates and their variances.
     prior : Prior
         What was learned of the questions; it can be used on new ones.
     certainty : Certainty
         How sure the first step was.
-    unknown : array
-        Questions of which no variance can be known.
+    marks : array
+        Above 0 for questions of which no variance can be known.
     alone : array
-        Questions of panels in which no question has two answers, so that workers cannot be compared.
+        Panels in which no question has two answers, so that workers cannot be compared.
     noise : WorkerNoise or None
         The noise of the workers, where it was needed.
+    totals : Totals
+        Sums over the questions of each panel.
     tried : tuple of str
         What the caller knew of the questions and no panel has used: "groups", "covariates".
     """
 
+    engine: Engine
     posterior: Posterior
     prior: Prior
     certainty: Certainty
-    unknown: Bools
+    marks: Floats
     alone: Bools
     noise: WorkerNoise | None
+    totals: Totals
     tried: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> Bools:
+        """Questions of which no variance can be known."""
+        return self.marks > 0
+
+    def width(self, level: float) -> Width:
+        """Return what says how wide the intervals are."""
+        sure = self.certainty
+        return Width(level, sure.nu, sure.shift, sure.shift_nu)
 
     def std_error(self, answers: Answers) -> Floats:
         """Return the standard error of each estimate, NaN where it cannot be known.
@@ -73,24 +93,11 @@ class SecondStepResult:
         shift = self.certainty.shift[answers.question_panel]
         return np.sqrt(np.where(self.unknown, np.nan, self.posterior.variance + shift))
 
-    def quantile(self, answers: Answers, level: float) -> Floats:
-        """Return the number of standard errors on each side of an interval, for each question.
-
-        Student's quantile where the variances are estimates, normal where they are as good as known. Noise and common
-        shift have degrees of freedom of their own, which are joined after Satterthwaite.
-        """
-        panel, sure = answers.question_panel, self.certainty
-        noise, shift = self.posterior.variance, sure.shift[panel]
-        nu = np.maximum(sure.nu, FEWEST)[panel]
-        total = noise + shift
-        share = np.divide(shift, total, out=np.zeros(len(total)), where=total > 0)
-        below = (1.0 - share) ** 2 / nu + share**2 / sure.shift_nu[panel]
-        freedom = np.divide(1.0, below, out=np.full(len(below), np.inf), where=below > 0)
-        return student_quantile(0.5 + 0.5 * level, freedom)
-
     def half_width(self, answers: Answers, level: float) -> Floats:
         """Return half the width of the interval of each question."""
-        return self.quantile(answers, level) * self.std_error(answers)
+        panel = answers.question_panel
+        quantile = self.width(level).quantile(self.posterior.variance, lambda each: each[panel])
+        return quantile * self.std_error(answers)
 
     @property
     def models(self) -> list[str]:
@@ -101,13 +108,13 @@ class SecondStepResult:
     @property
     def expected_gain(self) -> float:
         """Share by which the second step is expected to lower the mean squared error, NaN if unknown."""
-        before = float(np.sum(self.certainty.v_interval))
-        if self.unknown.any() or not np.isfinite(before) or before <= 0:
+        before, after = self.totals.before.sum(), self.totals.after.sum()
+        if self.totals.unknown.any() or not np.isfinite(before) or before <= 0:
             return float("nan")
-        return 1.0 - float(np.sum(self.posterior.variance)) / before
+        return float(1.0 - after / before)
 
     def __str__(self) -> str:
-        moved = float(np.mean(self.posterior.shrinkage))
+        moved = float(self.totals.shrinkage.sum()) / self.engine.problem.n_questions
         said = []
         if moved == 0:
             said.append("the second step left all questions where they were")
@@ -129,7 +136,7 @@ class SecondStepResult:
 
 
 def second_step(
-    answers: Answers,
+    answers: Answers | None,
     aggregate: Aggregate,
     rule: ShrinkRule,
     variance: Any = None,
@@ -137,70 +144,242 @@ def second_step(
     groups: Ints | None = None,
     covariates: Floats | None = None,
     noise: WorkerNoise | None = None,
+    biases: Biases | None = None,
     seed: int = 0,
 ) -> SecondStepResult:
     """Apply a shrink rule to the aggregates of a first step.
 
     Parameters
     ----------
+    answers : Answers or None
+        The answers, where they are in memory.
     variance : str, number, array or callable, optional
         The variance rule; default: the one that belongs to the shrink rule, or what is known.
     groups, covariates : arrays, optional
-        What is known of the questions.
+        What is known of the questions. An engine may keep them already: "group", "covariate-0", "covariate-1", ...
     noise : WorkerNoise, optional
         The noise of the workers, where it has been computed already.
+    biases : Biases, optional
+        Biases that were taken off before: what is not known of them is added to the variances at the end.
     seed : int
         Of the random halves of the workers, and of the sample of questions that priors are fitted on.
     """
+    engine, facts = aggregate.engine, aggregate.facts
+    if noise is not None:
+        noise.apart.keep_in(engine)
     # Known variances need no second answer to a question.
     given = variance is not None and not isinstance(variance, str)
-    alone = (aggregate.facts.overlap == 0)[answers.question_panel]
-    alone = alone & (not aggregate.algorithm.needs_variance) & (not given)
+    alone = (facts.overlap == 0) & (not aggregate.algorithm.needs_variance) & (not given)
     if noise is None and rule.variance == "moderated" and not alone.all():
-        noise = worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts)
+        noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
-    unknown = alone | np.isnan(sure.v)
-    v, v_interval = (np.where(unknown, 0.0, each) for each in (sure.v, sure.v_interval))
-    x = aggregate.x
-    known: dict[str, Any] = {"v_interval": v_interval, "groups": groups, "covariates": covariates}
-    sample = sample_of(answers, seed)
+    beside = Beside.of(engine, groups, covariates)
+    sample = cut(engine, seed)
+    fit = _sampled(engine, sure, beside, alone, sample)
     halves = None
-    if rule.earns and not unknown.any() and not np.isnan(aggregate.variance).any():
-        noise = noise or worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts)
-        if sample is None:
-            halves = halve(answers, aggregate, sure, noise, seed=seed)
-        elif answers.n_panels == 1:
-            halves = halve(*_part(answers, aggregate, sure, noise, sample), seed=seed)
-    panels = answers.panel_questions
-    if sample is None:
-        prior = rule.fit(x, v, panels=panels, nu=sure.nu, halves=halves, **known)
-    else:
-        part = {name: None if each is None else each[sample] for name, each in known.items()}
-        borders = np.searchsorted(sample, panels)
-        prior = rule.fit(x[sample], v[sample], panels=borders, nu=sure.nu, halves=halves, **part)
-    posterior = prior.posterior(x, v, panels=panels, **known)
-    # What is known exactly stays where it is.
-    exact = (v_interval == 0) & ~unknown & (posterior.shrinkage < 1)
-    moved = replace(
-        posterior,
-        mean=np.where(exact, x, posterior.mean),
-        variance=np.where(unknown, sure.v, np.where(exact, 0.0, posterior.variance)),
-        shrinkage=np.where(exact, 0.0, posterior.shrinkage),
+    if rule.earns and not fit.unknown and aggregate.has_variance:
+        noise = noise or worker_noise(engine, bias=aggregate.bias, facts=facts)
+        if sample.limit is None or engine.problem.n_panels == 1:
+            halves = halve(aggregate, sure, noise, sample=sample, seed=seed)
+    prior = rule.fit(fit.x, fit.v, panels=fit.panels, nu=sure.nu, halves=halves, **fit.known)
+    if biases is not None:
+        keep_own_variance(aggregate, biases.std_error**2)
+        sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
+    totals = _move(engine, prior, sure, beside, alone, extra=biases is not None)
+    posterior = Posterior(
+        engine.kept("mean"), engine.kept("post_variance"), engine.kept("shrinkage")
     )
+    if biases is not None:
+        sure = replace(sure, v_interval=engine.kept("base_variance"))
     models = {str(model) for model in getattr(prior, "model", ())}
     tried = tuple(
         name
         for name, given, used in (
-            ("groups", groups is not None, {"groups", "group means"}),
-            ("covariates", covariates is not None, {"regression"}),
+            ("groups", beside.groups, {"groups", "group means"}),
+            ("covariates", beside.covariates > 0, {"regression"}),
         )
         if given and not models & used
     )
-    return SecondStepResult(moved, prior, sure, unknown, alone, noise, tried)
+    return SecondStepResult(
+        engine, posterior, prior, sure, engine.kept("unknown"), alone, noise, totals, tried
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Sums over the questions of each panel.
+
+    Attributes
+    ----------
+    unknown : array
+        Questions of which no variance can be known.
+    pointless : array
+        Questions whose posterior variance is not known.
+    before, after : arrays
+        Variances of the aggregates and of the estimates.
+    shrinkage : array
+        How far the questions were moved.
+    past, farthest : arrays
+        Questions that were moved past their centre, and the largest shrinkage.
+    """
+
+    unknown: Floats
+    pointless: Floats
+    before: Floats
+    after: Floats
+    shrinkage: Floats
+    past: Floats
+    farthest: Floats
+
+    @classmethod
+    def of(cls, sums: Floats, farthest: Floats) -> Totals:
+        """Name the rows of a sweep."""
+        unknown, pointless, before, after, shrinkage, past = sums
+        return cls(unknown, pointless, before, after, shrinkage, past, farthest)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known of the questions besides their answers, kept by the engine.
+
+    Attributes
+    ----------
+    groups : bool
+        Whether there are groups, kept as "group" with -1 for none.
+    covariates : int
+        How many numbers are known of each question: "covariate-0", "covariate-1", ...
+    """
+
+    groups: bool = False
+    covariates: int = 0
+
+    @classmethod
+    def of(cls, engine: Engine, groups: Ints | None, covariates: Floats | None) -> Beside:
+        """Let the engine keep what is given."""
+        held = getattr(engine.problem, "beside", cls())
+        if groups is not None:
+            engine.keep("group", groups.astype(np.float64))
+            held = replace(held, groups=True)
+        if covariates is not None:
+            for number, column in enumerate(np.asarray(covariates, dtype=np.float64).T):
+                engine.keep(f"covariate-{number}", column)
+            held = replace(held, covariates=covariates.shape[1])
+        return held
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The vectors."""
+        columns = tuple(f"covariate-{number}" for number in range(self.covariates))
+        return (*columns, "group") if self.groups else columns
+
+    def known(self, kept: Kept) -> dict[str, Any]:
+        """Return what a shrink rule is told."""
+        columns = [kept[f"covariate-{number}"] for number in range(self.covariates)]
+        return {
+            "groups": kept["group"].astype(np.int64) if self.groups else None,
+            "covariates": np.column_stack(columns) if columns else None,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """The questions that the prior is fitted on, and how many questions in all have no variance."""
+
+    x: Floats
+    v: Floats
+    known: dict[str, Any]
+    panels: Ints
+    unknown: int
+
+
+def _sampled(engine: Engine, sure: Certainty, beside: Beside, alone: Bools, sample: Cut) -> _Sample:
+    """Bring the sampled questions together."""
+    names = ("base", "v", sure.interval)
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        inside = sample.inside(block, kept)
+        unknown = block.of_panel(alone) | np.isnan(kept["v"])
+        counts = np.stack([inside, unknown]).astype(np.float64)
+        rows = {name: kept[name][inside] for name in (*names, *beside.reads)}
+        rows["unknown"] = unknown[inside].astype(np.float64)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
+            rows=rows,
+        )
+
+    reads = (*names, *beside.reads, *sample.reads)
+    sweep = engine.sweep(visit, reads=reads, answers=False)
+    rows, (size, unknown) = sweep.rows, sweep.panel_sums
+    v, v_interval = (
+        np.where(rows["unknown"] > 0, 0.0, rows[name]) for name in ("v", sure.interval)
+    )
+    known = {"v_interval": v_interval, **beside.known(rows)}
+    return _Sample(rows["base"], v, known, offsets(size.astype(np.int64)), int(unknown.sum()))
+
+
+def _move(
+    engine: Engine, prior: Prior, sure: Certainty, beside: Beside, alone: Bools, *, extra: bool
+) -> Totals:
+    """Move all questions by the prior; the engine keeps where they came to lie."""
+    names = ["base", "v", sure.interval, *beside.reads, *(["extra"] if extra else [])]
+
+    def move(kept: Kept, lonely: Bools, panels: Ints) -> Kept:
+        unknown = lonely | np.isnan(kept["v"])
+        v, v_interval = (np.where(unknown, 0.0, kept[name]) for name in ("v", sure.interval))
+        x = kept["base"]
+        known = {"v_interval": v_interval, **beside.known(kept)}
+        found = prior.posterior(x, v, panels=panels, **known)
+        # What is known exactly stays where it is.
+        exact = (v_interval == 0) & ~unknown & (found.shrinkage < 1)
+        variance = np.where(unknown, kept["v"], np.where(exact, 0.0, found.variance))
+        before = kept[sure.interval]
+        if extra:
+            variance, before = variance + kept["extra"], before + kept["extra"]
+        return {
+            "mean": np.where(exact, x, found.mean),
+            "post_variance": variance,
+            "base_variance": before,
+            "shrinkage": np.where(exact, 0.0, found.shrinkage),
+            "unknown": unknown.astype(np.float64),
+        }
+
+    def sums(moved: Kept, panels: Ints) -> Floats:
+        shrinkage = moved["shrinkage"]
+        rows = (
+            moved["unknown"],
+            np.isnan(moved["post_variance"]).astype(np.float64),
+            moved["base_variance"],
+            moved["post_variance"],
+            shrinkage,
+            (shrinkage > 1).astype(np.float64),
+        )
+        return np.stack([segment_sum(row, panels) for row in rows])
+
+    problem = engine.problem
+    if problem.n_panels > 1:
+        # A prior of many panels is asked about all of them at once.
+        borders = problem.panel_questions
+        kept = {name: engine.kept(name) for name in names}
+        moved = move(kept, np.repeat(alone, np.diff(borders)), borders)
+        for name, values in moved.items():
+            engine.keep(name, values)
+        peaks = segment_max(np.abs(moved["shrinkage"]), borders)
+        return Totals.of(sums(moved, borders), peaks)
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        moved = move(kept, block.of_panel(alone), block.panel_questions)
+        return Visit(
+            panel_sums=sums(moved, block.panel_questions),
+            panel_peaks=segment_max(np.abs(moved["shrinkage"]), block.panel_questions),
+            questions=moved,
+        )
+
+    sweep = engine.sweep(visit, reads=names, answers=False)
+    return Totals.of(sweep.panel_sums, sweep.panel_peaks)
 
 
 def _certainty(
-    answers: Answers,
+    answers: Answers | None,
     aggregate: Aggregate,
     rule: ShrinkRule,
     variance: Any,
@@ -208,52 +387,28 @@ def _certainty(
     noise: WorkerNoise | None,
 ) -> Certainty:
     """Return the variances by the rule asked for, or that belongs to the second step."""
-    algorithm = aggregate.algorithm
+    algorithm, engine = aggregate.algorithm, aggregate.engine
     if variance is None and algorithm.needs_variance:
-        return Certainty.plain(aggregate.variance, answers)
+        return _as_reported(engine)
     if alone.all():
-        return Certainty.plain(np.zeros(answers.n_questions), answers)
+        engine.keep("v", 0.0)
+        return Certainty.plain(engine)
     wanted = rule.variance if variance is None else variance
-    if (
-        variance is None
-        and wanted in ("moderated", "plugin")
-        and np.isnan(aggregate.variance).any()
-    ):
+    if variance is None and wanted in ("moderated", "plugin") and not aggregate.has_variance:
         # A black box: it can only be asked again without some of its workers.
         if rule.name == "none":
-            return Certainty.plain(aggregate.variance, answers)
+            return _as_reported(engine)
         wanted = "jackknife"
     if isinstance(wanted, str) and wanted == "moderated":
         return moderated(answers, aggregate, noise=noise)
     return certainty(wanted, answers, aggregate)
 
 
-def _part(
-    answers: Answers,
-    aggregate: Aggregate,
-    sure: Certainty,
-    noise: WorkerNoise,
-    questions: Ints,
-) -> tuple[Answers, Aggregate, Certainty, WorkerNoise]:
-    """Cut everything down to some questions of a single problem."""
-    few = answers.subset(questions)
-    position = expand(answers.indptr[questions], answers.counts[questions])
-    in_use = np.unique(answers.workers[position])  # in the order in which the subset numbers them
-    values = {name: value[in_use] for name, value in aggregate.state.values.items()}
-    bias = aggregate.bias
-    part = replace(
-        aggregate,
-        centre=aggregate.centre[questions],
-        offset=aggregate.offset[questions],
-        bias=None if bias is None else bias[in_use],
-        state=State(aggregate.facts, values, aggregate.state.step),
-    )
-    sure = replace(sure, v=sure.v[questions], gross=sure.gross[questions])
-    return few, part, sure, replace(noise, variance=noise.variance[in_use])
+def _as_reported(engine: Engine) -> Certainty:
+    """Take the variances that the first step itself has given."""
 
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        return Visit(questions={"v": kept["variance"]})
 
-def student_quantile(p: float, freedom: Floats) -> Floats:
-    """Return Student's quantile at each number of degrees of freedom; the normal one where there are many."""
-    from scipy.special import ndtri, stdtrit
-
-    return np.where(freedom >= MANY, ndtri(p), stdtrit(np.clip(freedom, 1.0, MANY), p))
+    engine.sweep(visit, reads=("variance",), answers=False)
+    return Certainty.plain(engine)

@@ -90,8 +90,8 @@ class _Battery:
         known = dict(enumerate(variance.tolist())) if self.algorithm.needs_variance else None
         return Answers.from_matrix(matrix, worker_variance=known)
 
-    def run(self, answers: Answers, engine: MemoryEngine | None = None) -> Aggregate:
-        return run(self.algorithm, answers, max_iter=self.max_iter, tol=0.0, engine=engine)
+    def run(self, answers: Answers | MemoryEngine) -> Aggregate:
+        return run(self.algorithm, answers, max_iter=self.max_iter, tol=0.0)
 
     def expect(self, holds: bool, what: str) -> None:
         if not holds:
@@ -191,7 +191,7 @@ def _blocks(battery: _Battery) -> None:
     for size in (1, 30):
         for threads in (1, 3):
             engine = MemoryEngine(answers, block_answers=size, threads=threads)
-            found = battery.run(answers, engine=engine)
+            found = battery.run(engine)
             battery.same(found.x, base.x, f"truths with blocks of {size} answers")
             battery.same(found.noise, base.noise, f"variances with blocks of {size} answers")
 

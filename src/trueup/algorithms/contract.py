@@ -45,6 +45,8 @@ class Facts:
         Panel of each worker.
     panel_questions : array
         Where the questions of each panel begin.
+    most_answers : array
+        Answers of the question of each panel that has most.
     n_answers, n_informative : arrays
         Answers of each worker; those to questions that somebody else answered as well.
     precision, precision_squared : arrays
@@ -68,6 +70,7 @@ class Facts:
     worker_panel: Ints
     panel_questions: Ints
     n_panels: int
+    most_answers: Floats
     n_answers: Floats
     n_informative: Floats
     precision: Floats
@@ -162,6 +165,13 @@ class State:
     def now(self, **values: Floats) -> State:
         """Return a state with some vectors replaced."""
         return State(self.facts, {**self.values, **values}, self.step)
+
+    def joined(self, n_workers: int) -> dict[str, Floats]:
+        """Return the vectors for so many workers: those who join are like the median of those known."""
+        return {
+            name: np.append(value, np.full(n_workers - len(value), np.median(value)))
+            for name, value in self.values.items()
+        }
 
     def of(self, block: Block) -> State:
         """Return the part that concerns the workers of a block."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, Facts, State
+from trueup.algorithms.diary import Diary, Entry
 from trueup.algorithms.survey import survey
-from trueup.arrays import segment_max
-from trueup.engines.memory import MemoryEngine
+from trueup.arrays import segment_max, segment_sum
+from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
     from trueup.block import Block
-    from trueup.engines.protocol import Engine
+    from trueup.engines.protocol import Engine, Kept
 
 MAX_ITER = 14
 TOLERANCE = 1e-6
@@ -32,8 +33,12 @@ class Aggregate:
 
     Attributes
     ----------
-    centre, offset : array
-        Truth of each question relative to its centre, on the scale on which the answers were combined.
+    engine : Engine
+        What the answers were looked at with. It keeps the vectors below as "base", "truth" and "variance".
+    x : array
+        Truth of each question, on the scale on which the answers were combined.
+    offset : array
+        The same relative to the centre of the question.
     variance : array
         Variance of each truth, seen as a weighted mean with fixed weights; NaN where the algorithm has no
         weights.
@@ -51,10 +56,13 @@ class Aggregate:
         Whether the truths of a panel came to rest.
     moved : array
         Largest last move of a truth, in pooled standard deviations, for each panel.
+    has_variance : bool
+        Whether the variance of every truth is known: the algorithm says how much each answer counts.
     """
 
     algorithm: Algorithm
-    centre: Floats
+    engine: Engine
+    x: Floats
     offset: Floats
     variance: Floats
     weight: Floats
@@ -64,11 +72,7 @@ class Aggregate:
     iterations: Ints
     settled: Bools
     moved: Floats
-
-    @property
-    def x(self) -> Floats:
-        """Truth of each question, on the scale on which the answers were combined."""
-        return self.centre + self.offset
+    has_variance: bool
 
     @property
     def facts(self) -> Facts:
@@ -83,13 +87,13 @@ class Aggregate:
 
 def run(
     algorithm: Algorithm,
-    answers: Answers,
+    answers: Answers | Engine,
     *,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
     threads: int | None = None,
-    engine: Engine | None = None,
-    learn_from: Answers | None = None,
+    learn_from: Engine | None = None,
+    start: State | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Aggregate:
     """Run an algorithm over answers.
@@ -97,18 +101,20 @@ def run(
     Parameters
     ----------
     algorithm : Algorithm
-    answers : Answers
-        Panels are run together; each stops by its own tolerance, as if it were alone.
+    answers : Answers or Engine
+        In memory, or wherever an engine has them. Panels are run together; each stops by its own tolerance, as if it
+        were alone.
     max_iter : int
         Largest number of updates of the worker state.
     tol : float
         Stop when no truth moves by more than this many pooled standard deviations; 0 runs all iterations.
     threads : int, optional
         Threads over blocks of questions; the result does not depend on it.
-    engine : Engine, optional
-        Where the passes run; default: in memory.
-    learn_from : Answers, optional
+    learn_from : Engine, optional
         Answers from which the workers are learned instead, see `trueup.gold`; its first workers are those of `answers`.
+    start : State, optional
+        What is believed of the workers already, or of the first of them; default: nothing, all are alike. An
+        algorithm that ends after a number of updates by definition always starts from nothing.
     callback : callable, optional
         Called after each iteration with its number and the largest move of a truth, in pooled standard
         deviations.
@@ -119,17 +125,18 @@ def run(
         )
     if not isinstance(tol, int | float | np.number) or not tol >= 0:
         raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
-    if answers.n_questions == 0:
+    engine = engine_of(answers, threads)
+    if engine.problem.n_questions == 0:
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
-    engine = engine or MemoryEngine(answers, threads=threads)
-    facts = survey(engine, answers)
+    facts = survey(engine)
     school, known = engine, facts
     if learn_from is not None:
-        school = MemoryEngine(learn_from, threads=threads)
-        known = survey(school, learn_from)
+        school, known = learn_from, survey(learn_from)
     lesson, known = algorithm.prepare(school, known)
-    outcome = learn(algorithm, lesson, known, max_iter=max_iter, tol=tol, callback=callback)
-    return _conclude(algorithm, engine, answers, facts, outcome, tol)
+    outcome = learn(
+        algorithm, lesson, known, max_iter=max_iter, tol=tol, start=start, callback=callback
+    )
+    return _conclude(algorithm, engine, facts, outcome, tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +157,7 @@ def learn(
     *,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
+    start: State | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Learned:
     """Repeat truths, tallies and update, each panel until its own truths rest."""
@@ -157,16 +165,28 @@ def learn(
     limit = max_iter if algorithm.iterates else 0
     if algorithm.max_updates is not None:
         limit = min(limit, algorithm.max_updates)
+    elif start is not None and limit:
+        state = State(facts, {**state.values, **start.joined(facts.n_workers)}, max(start.step, 1))
+        limit += state.step
 
     active = (facts.pool > 0) & (limit > 0)
     iterations = np.zeros(facts.n_panels, dtype=np.int64)
     moved = np.zeros(facts.n_panels)
     unit = _unit(facts)
-    for step in range(limit):
+    diary = Diary.of(engine, algorithm, facts, max_iter=max_iter, tol=tol)
+    done = diary.read()
+    compares = done is not None  # with the truths of the iteration before
+    if done is not None:
+        # The truths before the last update are found again, to compare with.
+        state = State(facts, done.before, done.steps - 1)
+        engine.sweep(_iteration(algorithm, state), reads=("x",))
+        state = State(facts, done.after, done.steps)
+        iterations, moved, active = done.iterations, done.moved, done.active
+    for step in range(state.step, limit):
         if not active.any():
             break
-        sweep = engine.sweep(_iteration(algorithm, state))
-        if step > 0 and not algorithm.truth_free:
+        sweep = engine.sweep(_iteration(algorithm, state), reads=("x",))
+        if compares and not algorithm.truth_free:
             moved = np.where(active, sweep.panel_peaks / unit, moved)
             active = active & ((moved > tol) | (tol == 0.0))
             if callback is not None:
@@ -183,22 +203,26 @@ def learn(
             moved = np.where(active, change / np.where(size > 0, size, 1.0), moved)
             if callback is not None:
                 callback(step + 1, float(moved.max()))
-        state = _freeze(state, new, active)
+        compares = True
+        before, state = state, _freeze(state, new, active)
         iterations = iterations + active
         if algorithm.truth_free:
             active = active & ((moved > tol) | (tol == 0.0))
+        diary.write(
+            Entry(state.step, dict(before.values), dict(state.values), iterations, moved, active)
+        )
 
     return Learned(engine, state, iterations, moved, active)
 
 
-def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, dict[str, Floats]], Visit]:
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:
+def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Visit]:
+    def visit(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
         if algorithm.truth_free:
             return Visit(sums=algorithm.tally(block, local, np.empty(0)))
         x = algorithm.truths(block, local)
         peaks = None
-        if state.step > 0:
+        if state.step > 0 and "x" in kept:
             peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
         return Visit(sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={"x": x})
 
@@ -226,7 +250,6 @@ def _freeze(old: State, new: State, active: Bools) -> State:
 def _conclude(
     algorithm: Algorithm,
     engine: Engine,
-    answers: Answers,
     facts: Facts,
     outcome: Learned,
     tol: float,
@@ -236,7 +259,7 @@ def _conclude(
     state = State(facts, values, outcome.state.step)
     iterations, moved, active = outcome.iterations, outcome.moved, outcome.active
 
-    def residuals(block: Block, kept: dict[str, Floats]) -> Visit:
+    def residuals(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
         x = algorithm.truths(block, local)
         sums = [block.squared_distances(x)[None], algorithm.own_share(block, local, x)[None]]
@@ -247,7 +270,7 @@ def _conclude(
             peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
         return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={"x": x})
 
-    sweep = engine.sweep(residuals)
+    sweep = engine.sweep(residuals, reads=("x",))
     # Truths of an adjusted view of the answers do not compare with those of the answers themselves.
     if not algorithm.truth_free and iterations.any() and outcome.engine is engine:
         moved = np.where(active, sweep.panel_peaks / _unit(facts), moved)
@@ -259,31 +282,34 @@ def _conclude(
     agree = (facts.pool == 0) & (not algorithm.needs_variance)
     noise = np.where(agree[facts.worker_panel], 0.0, noise)
 
-    def certainty(block: Block, kept: dict[str, Floats]) -> Visit:
+    def certainty(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
         x = algorithm.final_truths(block, local, kept["x"])
         variance = algorithm.uncertainty(block, local, kept["x"], noise[block.worker_slice])
         if variance is None:
             variance = np.full(block.n_questions, np.nan)
-        return Visit(questions={"truth": x, "variance": variance})
+        if agree.any():
+            variance = np.where(block.of_panel(agree), 0.0, variance)
+        wrong = np.stack([~np.isfinite(x), np.isnan(variance)]).astype(np.float64)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in wrong]),
+            questions={"truth": x, "base": block.centre + x, "variance": variance},
+        )
 
-    engine.sweep(certainty)
-    bad = np.count_nonzero(~np.isfinite(engine.kept("truth")))
+    bad, unknown = engine.sweep(certainty, reads=("x",)).panel_sums.sum(axis=1)
     if bad:
         raise TrueupError(
-            f"method: {algorithm.name or type(algorithm).__name__} gave no finite truth for {bad} of "
-            f"{answers.n_questions} questions. Check its parameters, or choose another method."
+            f"method: {algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
+            f"{engine.problem.n_questions} questions. Check its parameters, or choose another method."
         )
     weight = state["weight"]
     total = facts.spread(facts.panel_sum(weight))
-    variance = engine.kept("variance")
-    if agree.any():
-        variance = np.where(agree[answers.question_panel], 0.0, variance)
     return Aggregate(
         algorithm=algorithm,
-        centre=answers.centre,
+        engine=engine,
+        x=engine.kept("base"),
         offset=engine.kept("truth"),
-        variance=variance,
+        variance=engine.kept("variance"),
         weight=weight / total,
         noise=noise,
         bias=state.values.get("bias"),
@@ -291,4 +317,5 @@ def _conclude(
         iterations=iterations,
         settled=~active | (moved <= tol) | (iterations == algorithm.max_updates),
         moved=moved,
+        has_variance=unknown == 0,
     )

@@ -7,42 +7,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import Facts
-from trueup.arrays import segment_sum
+from trueup.arrays import segment_max, segment_sum
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
     from trueup.block import Block
-    from trueup.engines.protocol import Engine
+    from trueup.engines.protocol import Engine, Kept, Sweep
 
 
-def survey(engine: Engine, answers: Answers) -> Facts:
+def survey(engine: Engine) -> Facts:
     """Count the answers of each worker, and find the pooled variance of each panel."""
-    sums, panel_sums = count(engine)
-    within, overlap = panel_sums
+    found, problem = count(engine), engine.problem
+    sums, (within, overlap) = found.sums, found.panel_sums
+    panel, known = problem.worker_panel, problem.worker_variance
+    more = engine.n_workers - len(panel)  # workers that only this look at the answers has
+    if more:
+        panel = np.append(panel, np.zeros(more, dtype=np.int64))
+        known = None if known is None else np.append(known, np.full(more, np.nan))
     return Facts(
-        worker_panel=answers.worker_panel,
-        panel_questions=answers.panel_questions,
-        n_panels=answers.n_panels,
+        worker_panel=panel,
+        panel_questions=problem.panel_questions,
+        n_panels=problem.n_panels,
+        most_answers=found.panel_peaks,
         n_answers=sums[0],
         n_informative=sums[1],
         precision=sums[2],
         precision_squared=sums[3],
         pool=np.divide(within, overlap, out=np.zeros(len(overlap)), where=overlap > 0),
         overlap=overlap,
-        worker_variance=answers.worker_variance,
-        answer_variance=answers.answer_variance,
+        worker_variance=known,
+        answer_variance=problem.answer_variance,
     )
 
 
-def count(engine: Engine) -> tuple[Floats, Floats]:
+def count(engine: Engine) -> Sweep:
     """Return sums per worker (answers, informative ones, their precision and its square) and per panel.
 
-    The latter are the sum of squares within questions and `sum_j (k_j - 1)`.
+    The latter are the sum of squares within questions and `sum_j (k_j - 1)`; the peaks are the largest `k_j`.
     """
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
         ones = np.ones(block.n_questions)
         counts = block.by_worker(None, np.column_stack([ones, block.informative])).T
         if block.precision is None:
@@ -52,7 +56,10 @@ def count(engine: Engine) -> tuple[Floats, Floats]:
             squared = block.by_worker(block.precision**2, block.informative)
         per_panel = block.informative * np.stack([block.within, block.counts - 1.0])
         totals = [segment_sum(row, block.panel_questions) for row in per_panel]
-        return Visit(sums=np.stack([*counts, precision, squared]), panel_sums=np.stack(totals))
+        return Visit(
+            sums=np.stack([*counts, precision, squared]),
+            panel_sums=np.stack(totals),
+            panel_peaks=segment_max(block.counts.astype(np.float64), block.panel_questions),
+        )
 
-    sweep = engine.sweep(visit)
-    return sweep.sums, sweep.panel_sums
+    return engine.sweep(visit)

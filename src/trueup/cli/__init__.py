@@ -14,7 +14,7 @@ from trueup.errors import MissingExtra, need
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     tokens = sys.argv[1:] if arguments is None else arguments
-    sys.exit(exit_code(lambda: _run(tokens)))
+    sys.exit(exit_code(lambda: _run(tokens), last=arguments is None))
 
 
 def _run(tokens: list[str]) -> None:

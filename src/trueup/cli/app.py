@@ -20,12 +20,13 @@ from trueup.cli.estimate import estimate
 from trueup.cli.outcome import UsageError
 from trueup.cli.simulate import simulate
 from trueup.cli.study import study
+from trueup.cli.update import update
 from trueup.errors import TrueupWarning
 
 HELP = f"{DESCRIPTION}\n\nExample: trueup estimate answers.csv -o truths.csv"
 
 app = App(name="trueup", help=HELP, version=f"trueup {__version__}", help_format="plaintext")
-for command in (estimate, compare, diagnose, doctor, simulate, datasets, study):
+for command in (estimate, update, compare, diagnose, doctor, simulate, datasets, study):
     app.command(command)
 
 

@@ -8,7 +8,7 @@ from trueup import __version__
 from trueup.errors import need
 
 DESCRIPTION = "The best estimate of the truth from the numeric answers of many imperfect sources."
-MORE = ("estimate", "compare", "diagnose", "doctor", "simulate", "datasets", "study")
+MORE = ("estimate", "update", "compare", "diagnose", "doctor", "simulate", "datasets", "study")
 
 
 def run(tokens: list[str]) -> None:

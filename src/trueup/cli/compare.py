@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from trueup.cli.reading import Reading, inputs
+from trueup.cli.whole import Whole
 
 
 def compare(
@@ -17,7 +18,7 @@ def compare(
     ] = None,
     shrink: str = "adaptive",
     truth: str | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     reading: Reading | None = None,

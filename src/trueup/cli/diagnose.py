@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trueup.cli.reading import Reading, inputs
+from trueup.cli.whole import Whole
 
 
 def diagnose(
@@ -14,8 +15,8 @@ def diagnose(
     *,
     method: str = "auto",
     target_se: float | None = None,
-    resamples: int = 400,
-    seed: int = 0,
+    resamples: Whole = 400,
+    seed: Whole = 0,
     workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
     pairs: Path | None = None,
     reading: Reading | None = None,
@@ -47,6 +48,7 @@ def diagnose(
     from dataclasses import replace
 
     from trueup.cli.tables import check_outputs, write_files
+    from trueup.cli.wording import as_options
     from trueup.diagnosis import diagnose_all
     from trueup.errors import TrueupError
 
@@ -75,6 +77,6 @@ def diagnose(
             for path, table in contents.items()
         }
     )
-    print(found)
+    print(as_options(str(found)))
     for path in contents:
         print(f"Written: {path}")

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from trueup.cli.reading import Reading, inputs
+from trueup.cli.where import Where
+from trueup.cli.whole import Whole
 
 TABLES = (".csv", ".parquet", ".json")
 PAGES = (".html", ".htm")
+STATES = (".trueup",)
 
 
 def estimate(
@@ -26,13 +29,15 @@ def estimate(
     bias: Annotated[bool, Parameter(negative=())] = False,
     caution: float = 0.8,
     level: float = 0.95,
-    seed: int = 0,
+    seed: Whole = 0,
     truth: str | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
     report: Path | None = None,
+    save: Path | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     reading: Reading | None = None,
+    where: Where | None = None,
 ) -> None:
     """Estimate the true value of every question in a file of answers.
 
@@ -71,6 +76,8 @@ def estimate(
         Where the verdict on each worker goes: .csv, .parquet or .json.
     report
         Where a report for people goes, one .html file that works offline.
+    save
+        Where the state goes, a .trueup file, into which trueup update folds new answers.
     format
         What is printed: text for people, json for machines.
     """
@@ -80,10 +87,34 @@ def estimate(
     from trueup.cli.tables import check_outputs, write_files
     from trueup.estimation import estimate
 
-    reading = reading or Reading()
+    reading, where = reading or Reading(), where or Where()
     taken = inputs(file, truth, gold, groups, *(covariates or ()))
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
+    check_outputs({"--save": save}, STATES, inputs=taken)
+    place = where.place(file, {"--report": report, "--truth": truth})
+    if place == "disk" and (where.engine == "disk" or _streams(out, reading)):
+        from trueup.cli.on_disk import estimate_on_disk
+
+        estimate_on_disk(
+            file,
+            out,
+            workers,
+            reading,
+            where,
+            as_json=format == "json",
+            method=method,
+            shrink=shrink,
+            variance=_number_or_name(variance),
+            groups=groups,
+            covariates=tuple(covariates or ()),
+            gold=gold,
+            bias=bias,
+            caution=caution,
+            level=level,
+            seed=seed,
+        )
+        return
     answers = reading.answers(file)
     true = reading.truth(truth, answers, file, "--truth")
     known = reading.truth(gold, answers, file, "--gold")
@@ -96,7 +127,7 @@ def estimate(
         shrink,
         _number_or_name(variance),
         groups=_labels(groups, answers, file, reading),
-        covariates=_numbers(covariates, answers, file, reading),
+        covariates=numbers(covariates, answers, file, reading),
         gold=known,
         bias=bias,
         caution=caution,
@@ -105,19 +136,28 @@ def estimate(
         progress=True,
     )
     contents: dict[Path, Any] = {
-        path: _content(est, part, path)
+        path: table(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
     if report is not None:
-        contents[report] = partial(est.report, command=_command(), truth=true)
+        contents[report] = partial(est.report, command=command_line(), truth=true)
+    if save is not None:
+        contents[save] = est.save
+    # All that takes time comes before the files: an interrupt then leaves none.
+    text = document(est, true) if format == "json" else summary(est, true)
     write_files(contents)
+    print(text)
     if format == "json":
-        print(document(est, true))
         return
-    print(summary(est, true))
     for path in contents:
         print(f"Written: {path}")
+
+
+def _streams(out: Path | None, reading: Reading) -> bool:
+    """Tell whether an estimate on disk would do what is asked."""
+    long = reading.wide in (None, "long") and reading.sql is None
+    return long and out is not None and out.suffix.lower() == ".parquet"
 
 
 def _without(true: Any, known: Any) -> Any:
@@ -131,23 +171,21 @@ def _without(true: Any, known: Any) -> Any:
 def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> list[object] | None:
     from trueup.io.attributes import read_groups
 
-    data = reading.columns(file, [groups], "groups")
-    found = read_groups(groups, answers, data, question=reading.question)
+    found = read_groups(groups, answers, file, **reading.beside)
     if found is None:
         return None
     names = [*found.ids.tolist(), None]
     return [names[code] for code in found.codes.tolist()]
 
 
-def _numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
+def numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
     import numpy as np
 
     from trueup.io.attributes import read_covariates
 
     parts = []
     for given in dict.fromkeys(columns or ()):
-        data = reading.columns(file, [given], "covariates", numbers=True)
-        found = read_covariates(given, answers, data, question=reading.question)
+        found = read_covariates(given, answers, file, **reading.beside)
         parts += [] if found is None else [found.values]
     return np.hstack(parts) if parts else None
 
@@ -159,19 +197,19 @@ def _number_or_name(text: str | None) -> float | str | None:
         return text
 
 
-def _command() -> str:
+def command_line() -> str:
     """Return the command line as it was typed."""
     import shlex
 
     return shlex.join(["trueup", *sys.argv[1:]])
 
 
-def _content(est: Any, part: str, path: Path) -> Any:
+def table(est: Any, part: str, path: Path) -> Any:
     """Return a table for a file; for JSON, rows together with how they came about."""
     origin = replace(est.answers.origin, kind="pyarrow")
-    table = getattr(replace(est, answers=replace(est.answers, origin=origin)), part)
+    rows = getattr(replace(est, answers=replace(est.answers, origin=origin)), part)
     if path.suffix.lower() != ".json":
-        return table
+        return rows
     about = est.diagnosis
     return {
         "method": about.method,
@@ -179,5 +217,5 @@ def _content(est: Any, part: str, path: Path) -> Any:
         "level": est.level,
         "warnings": about.warnings,
         "assumptions": about.assumptions,
-        part: table.to_pylist(),
+        part: rows.to_pylist(),
     }

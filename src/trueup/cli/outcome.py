@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
-import threading
-import warnings
-from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from trueup.cli.interrupts import Interrupts
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+    from collections.abc import Callable
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 LONGEST_PATH = 200
@@ -40,43 +36,38 @@ class UsageError(Exception):
     """The command line itself is not understood."""
 
 
-def exit_code(call: Callable[[], object]) -> int:
-    """Call, say on stderr in one line what went wrong, and return the exit code."""
+def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
+    """Call, say on stderr in one line what went wrong, and return the exit code.
+
+    Parameters
+    ----------
+    call
+        What the command does.
+    last
+        Whether the process ends with it: from then on interrupts have nothing to stop, and are ignored.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # An id may hold what this terminal cannot show, and stdout must not fail for that.
             stream.reconfigure(errors="backslashreplace")
-    with _noting_interrupts() as interrupts:
+    with Interrupts(last=last) as interrupts:
         try:
             call()
             sys.stdout.flush()
+            interrupts.end()
         except (KeyboardInterrupt, Exception) as error:
-            if interrupts or isinstance(error, KeyboardInterrupt):
-                return _end(INTERRUPTED, "interrupted")
+            interrupts.over = True
+            if interrupts.noted or isinstance(error, KeyboardInterrupt):
+                return _interrupted()
             return _failed(error)
     return DONE
 
 
-@contextmanager
-def _noting_interrupts() -> Iterator[list[int]]:
-    """Keep a list of the interrupts: DuckDB turns the exception for one into another."""
-    interrupts: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        interrupts.append(number)
-        # A file that is being opened at this moment is closed by the end of the program.
-        warnings.simplefilter("ignore", ResourceWarning)
-        signal.default_int_handler(number, frame)
-
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield interrupts  # who started us wants interrupts handled otherwise
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+def _interrupted() -> int:
+    # Where the interrupt came while Python ran a text, as for every dataclass, it plans to die of the signal, handled
+    # or not; running another text makes it forget that.
+    exec("")  # noqa: S102
+    return _end(INTERRUPTED, "interrupted")
 
 
 def _failed(error: BaseException) -> int:
@@ -112,7 +103,10 @@ def _drop_output() -> None:
 
 
 def _end(code: int, message: str) -> int:
-    print("trueup:", " ".join(message.split()), file=sys.stderr)
+    # Not before: until interrupts are taken care of, which is soon, nothing may take time.
+    from trueup.cli.wording import as_options
+
+    print("trueup:", " ".join(as_options(message).split()), file=sys.stderr)
     return code
 
 

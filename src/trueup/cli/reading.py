@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trueup.answers import Answers
 
 LONG = "long"
@@ -15,8 +13,8 @@ LONG = "long"
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Reading:
-    """Options of reading a file."""
+class Form:
+    """Options that say how a file is written."""
 
     question: str = "question"
     """Column of the questions."""
@@ -35,6 +33,13 @@ class Reading:
     """Encoding of a text file, such as latin-1."""
     sql: str | None = None
     """Query to run on FILE, a DuckDB or SQLite database, which is only read."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Reading(Form):
+    """Options of reading a file."""
+
     duplicates: Literal["error", "mean", "first"] = "error"
     """What to do when a worker answered a question more than once."""
     transform: Literal["log", "log1p", "logit"] | None = None
@@ -85,60 +90,26 @@ class Reading:
         from trueup.errors import TrueupError
         from trueup.io.attributes import read_gold
 
-        data = self.columns(file, [given], argument, numbers=True)
-        found = read_gold(given, answers, data, question=self.question, argument=argument)
+        found = read_gold(given, answers, file, **self.beside, argument=argument)
         if found is not None and np.isnan(found).all():
             raise TrueupError(
                 f"{argument}: found no truth, all are empty. Fill in some, or leave it out."
             )
         return found
 
-    def columns(
-        self, file: str, names: "Sequence[str | None]", argument: str, *, numbers: bool = False
-    ) -> Any:
-        """Return where columns of the answers are looked for.
-
-        That is the file; or, where options say how to read it, those of its columns that are named.
-        """
-        from trueup.errors import missing_column
-        from trueup.io.files import DELIMITED, PARQUET, open_source
-
-        how = {
-            "sep": self.sep,
-            "decimal": self.decimal,
-            "encoding": self.encoding,
-            "sql": self.sql,
-        }
-        files = (*PARQUET, *DELIMITED)
-        wanted = [
-            name for name in names if name and not name.lower().removesuffix(".gz").endswith(files)
-        ]
-        if not wanted or not any(how.values()):
-            return file
-        source = open_source(file, **how)
-        with source.named():
-            for name in wanted:
-                if name not in source.names:
-                    raise missing_column(name, source.names, argument)
-        known = (self.question, "question", "task")
-        question = next((name for name in known if name in source.names), None)
-        if question is None or question in wanted:
-            return file  # which is refused
-        found = source.fetch([question, *wanted], [question])
-        with source.named():
-            return {
-                question: source.settle(question, found[question]),
-                **{
-                    name: source.number(name, found[name]) if numbers else found[name]
-                    for name in wanted
-                },
-            }
+    @property
+    def beside(self) -> dict[str, Any]:
+        """Return how columns of the answers, and files beside them, are read."""
+        how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding, "sql": self.sql}
+        return {"question": self.question, "how": how}
 
 
 def _show(message: Warning | str, *_: Any, **__: Any) -> None:
     import sys
 
-    print(f"trueup: {message}", file=sys.stderr)
+    from trueup.cli.wording import as_options
+
+    print(f"trueup: {as_options(str(message))}", file=sys.stderr)
 
 
 def inputs(file: str, *beside: str | None) -> list[Any]:

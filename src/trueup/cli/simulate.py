@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from trueup.cli.whole import Whole
+
 ENDINGS = (".csv", ".parquet")
 
 
@@ -12,10 +14,10 @@ def simulate(
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
     truth_out: Path | None = None,
-    workers: int = 10,
-    questions: int = 50,
+    workers: Whole = 10,
+    questions: Whole = 50,
     density: float = 1.0,
-    answers_per_question: int | None = None,
+    answers_per_question: Whole | None = None,
     truth: Literal["normal", "constant", "uniform", "exponential", "heavy", "clustered"] = "normal",
     truth_mean: float = 0.0,
     truth_scale: float = 1.0,
@@ -25,7 +27,7 @@ def simulate(
     bias: float = 0.0,
     spammers: float = 0.0,
     correlation: float = 0.0,
-    seed: int = 0,
+    seed: Whole = 0,
 ) -> None:
     """Draw workers, questions with a known truth, and answers.
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from trueup.cli.whole import Whole
+
 study = App(
     name="study",
     help="Run a study again and write what came out.\n\nExample: trueup study paper --quick",
@@ -18,8 +20,8 @@ def paper(
     out: Path = Path("trueup-paper"),
     quick: Annotated[bool, Parameter(negative=())] = False,
     data: Path | None = None,
-    samples: int | None = None,
-    seed: int = 0,
+    samples: Whole | None = None,
+    seed: Whole = 0,
 ) -> None:
     """Check every claim of the paper, and write a page that shows which of them hold.
 
@@ -49,8 +51,8 @@ def shrinkage(
     quick: Annotated[bool, Parameter(negative=())] = False,
     part: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=False)] = None,
     data: Path | None = None,
-    samples: int | None = None,
-    seed: int = 0,
+    samples: Whole | None = None,
+    seed: Whole = 0,
 ) -> None:
     """Put the second step on trial, and write a page that shows where it helps and where it harms.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.cli.wording import as_options
 from trueup.errors import counted, quoted
 from trueup.result import LONGEST_ID
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
 
     from trueup.arrays import Floats
     from trueup.result import Estimate
+    from trueup.together import Together
 
 #: Questions and workers that are shown.
 SHOWN = 10
+#: Pairs of workers that are named.
+PAIRS = 3
 
 
 def summary(est: Estimate, truth: Floats | None = None) -> str:
@@ -31,8 +35,8 @@ def summary(est: Estimate, truth: Floats | None = None) -> str:
     ]
     lines += [about.second_step[:1].upper() + about.second_step[1:]] if about.second_step else []
     lines += [about.gold] if about.gold else []
-    lines += [f"Warning: {text}" for text in about.warnings]
-    lines += [f"Note: {text}" for text in about.assumptions]
+    lines += [f"Warning: {as_options(text)}" for text in about.warnings]
+    lines += [f"Note: {as_options(text)}" for text in about.assumptions]
     if truth is not None:
         lines += ["", *against(est, truth)]
     lines += ["", *least_certain(est), "", *to_look_at(est)]
@@ -45,9 +49,12 @@ def read(est: Estimate) -> list[str]:
     people, asked = counted(answers.n_workers, "worker"), counted(answers.n_questions, "question")
     lines = [f"{counted(answers.n_answers, 'answer')} of {people} to {asked}"]
     if origin.n_missing:
-        lines.append(f"{origin.n_missing:,} of {origin.n_rows:,} rows dropped: no answer in them")
+        there = "it" if origin.n_missing == 1 else "them"
+        lines.append(
+            f"{origin.n_missing:,} of {counted(origin.n_rows, 'row')} dropped: no answer in {there}"
+        )
     if origin.n_duplicates:
-        lines.append(f"{origin.n_duplicates:,} repeated answers merged")
+        lines.append(f"{counted(origin.n_duplicates, 'repeated answer')} merged")
     return lines
 
 
@@ -98,14 +105,36 @@ def least_certain(est: Estimate) -> list[str]:
 
 
 def to_look_at(est: Estimate) -> list[str]:
-    """Show the workers that stand out."""
+    """Show the workers that stand out, and say what those who err together do to the intervals."""
     from trueup.errors import TrueupError
+    from trueup.together import together
+    from trueup.variance.worker_noise import worker_noise
     from trueup.verdicts import worker_table
 
     try:
-        return ["Workers", *(f"  {line}" for line in str(worker_table(est)).splitlines())]
+        noise = worker_noise(est.answers)
+        tied = together(est, noise=noise)
+        table = str(worker_table(est, together=tied, noise=noise))
     except TrueupError as error:
         return ["Workers", f"  {error}"]
+    return ["Workers", *(f"  {line}" for line in (*table.splitlines(), *err_together(tied)))]
+
+
+def err_together(tied: Together) -> list[str]:
+    """Name the pairs of workers who are not independent, if there are any."""
+    if not len(tied):
+        return []
+    ids = tied.answers.worker_ids
+    one, other = (ids.tolist(each[:PAIRS]) for each in (tied.first, tied.second))
+    names = [f"{short(a)} and {short(b)}" for a, b in zip(one, other, strict=True)]
+    more = [f"{len(tied) - PAIRS:,} more"] if len(tied) > PAIRS else []
+    errs = "pair errs" if len(tied) == 1 else "pairs err"
+    text = (
+        f"{len(tied):,} {errs} together ({', '.join(names + more)}): intervals are too narrow, as "
+        f"{counted(tied.n_workers, 'worker')} are worth {tied.effective:.1f} independent ones. "
+        "trueup diagnose FILE shows them."
+    )
+    return [text]
 
 
 def short(name: object) -> str:
@@ -126,8 +155,8 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def document(est: Estimate, truth: Floats | None = None) -> str:
-    """Return everything as JSON."""
+def document(est: Estimate, truth: Floats | None = None, **more: Any) -> str:
+    """Return everything as JSON, and what else there is to say."""
     origin = replace(est.answers.origin, kind="pyarrow")
     mine = replace(est, answers=replace(est.answers, origin=origin))
     about = asdict(est.diagnosis)
@@ -144,6 +173,7 @@ def document(est: Estimate, truth: Floats | None = None) -> str:
         "level": est.level,
         "questions": mine.questions.to_pylist(),
         "workers": mine.workers.to_pylist(),
+        **more,
     }
     if truth is not None:
         content["against_truth"] = errors(est, truth)

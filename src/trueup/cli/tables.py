@@ -66,12 +66,13 @@ def check_outputs(
 
 
 def write_files(contents: Mapping[Path, Any]) -> None:
-    """Write tables (pyarrow, for .json any object, for .html what writes it) to files, all or none."""
+    """Write tables (pyarrow, for .json any object), or let what is called with a name write itself; all or none."""
     with ExitStack() as stack:
         names = {path: stack.enter_context(whole(path)) for path in contents}
         for path, content in contents.items():
             try:
-                _WRITERS[path.suffix.lower()](content, names[path])
+                write = _write_itself if callable(content) else _WRITERS[path.suffix.lower()]
+                write(content, names[path])
             except OSError as error:
                 # Whoever reads this knows the name they gave, not the temporary one.
                 number = error.errno or 0
@@ -119,7 +120,7 @@ def _write_json(content: Any, path: Path) -> None:
         file.write("\n")
 
 
-def _write_page(write: Callable[[Path], object], path: Path) -> None:
+def _write_itself(write: Callable[[Path], object], path: Path) -> None:
     write(path)
 
 
@@ -127,6 +128,4 @@ _WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,
-    ".html": _write_page,
-    ".htm": _write_page,
 }

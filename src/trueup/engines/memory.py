@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.engines.protocol import Sweep, Visit
+from trueup.answers import Answers
+from trueup.arrays import compact, expand, narrow, offsets
+from trueup.draws import question_draws
+from trueup.engines.reduction import Reduction
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from trueup.answers import Answers
     from trueup.arrays import Bools, Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Engine, Journal, Kept, Sweep, Visit
 
 
 class MemoryEngine:
@@ -32,69 +36,107 @@ class MemoryEngine:
         Answers per block.
     """
 
+    journal: Journal | None = None
+
     def __init__(
         self, answers: Answers, *, threads: int | None = None, block_answers: int | None = None
     ) -> None:
+        self.problem = answers
         self.n_workers = answers.n_workers
-        self.n_panels = answers.n_panels
-        self.n_questions = answers.n_questions
         self.blocks = answers.blocks() if block_answers is None else answers.blocks(block_answers)
         check_threads(threads)
         self.threads = max(1, min(threads or os.cpu_count() or 1, len(self.blocks)))
         self._kept: dict[str, Floats] = {}
+        self._as_read = True
 
-    def sweep(self, visit: Callable[[Block, dict[str, Floats]], Visit]) -> Sweep:
+    def sweep(
+        self,
+        visit: Callable[[Block, Kept], Visit],
+        reads: Sequence[str] = (),
+        *,
+        answers: bool = True,  # noqa: ARG002  all is at hand here
+    ) -> Sweep:
         """Visit every block; see `trueup.engines.protocol.Engine`."""
-        sums, panel_sums = np.zeros((0, self.n_workers)), np.zeros((0, self.n_panels))
-        peaks = np.zeros(self.n_panels)
-        for block, result in zip(self.blocks, self._visits(visit), strict=True):
-            if result.sums is not None:
-                if len(sums) == 0:
-                    sums = np.zeros((len(result.sums), self.n_workers))
-                sums[:, block.worker_slice] += result.sums
-            if result.panel_sums is not None:
-                if len(panel_sums) == 0:
-                    panel_sums = np.zeros((len(result.panel_sums), self.n_panels))
-                panel_sums[:, block.panel_slice] += result.panel_sums
-            if result.panel_peaks is not None:
-                here = peaks[block.panel_slice]
-                np.maximum(here, result.panel_peaks, out=here)
+        total = Reduction(self.n_workers, self.problem.n_panels)
+        written: dict[str, Floats] = {}
+        for block, result in zip(self.blocks, self._visits(visit, reads), strict=True):
+            total.add(block, result)
             for name, values in (result.questions or {}).items():
-                if name not in self._kept:
-                    self._kept[name] = np.empty(self.n_questions)
-                self._kept[name][block.start : block.stop] = values
-        return Sweep(sums, panel_sums, peaks)
+                if name not in written:
+                    written[name] = np.empty(self.problem.n_questions)
+                written[name][block.start : block.stop] = values
+        self._kept.update(written)
+        return total.result()
 
-    def adjusted(self, bias: Floats | None, aside: Bools | None) -> MemoryEngine:
-        """Return an engine over adjusted answers; see `trueup.engines.protocol.Engine`."""
-        if bias is None and aside is None:
-            return self
-
-        def adjust(block: Block) -> Block:
-            return block.adjusted(
-                None if bias is None else bias[block.worker_slice],
-                None if aside is None else aside[block.start : block.stop],
-            )
-
+    def changed(
+        self,
+        change: Callable[[Block, Kept], Block],
+        reads: Sequence[str] = (),
+        *,
+        workers: int | None = None,
+    ) -> MemoryEngine:
+        """Return an engine over other blocks; see `trueup.engines.protocol.Engine`."""
         engine = copy(self)
-        engine._kept = {}  # noqa: SLF001  a copy of our own
-        if self.threads == 1:
-            engine.blocks = [adjust(block) for block in self.blocks]
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                engine.blocks = list(pool.map(adjust, self.blocks))
+        engine.blocks = list(self._visits(change, reads))
+        engine.n_workers = workers or self.n_workers
+        engine._as_read = False  # noqa: SLF001  a copy of our own
         return engine
+
+    def keep(self, name: str, values: Floats | float) -> None:
+        """Keep a vector over all questions, or one number for all."""
+        self._kept[name] = np.broadcast_to(values, (self.problem.n_questions,))
 
     def kept(self, name: str) -> Floats:
         """Return a vector over all questions that visits have kept."""
         return self._kept[name]
 
-    def _visits(self, visit: Callable[[Block, dict[str, Floats]], Visit]) -> Iterator[Visit]:
-        names = tuple(self._kept)
+    def draw(self, seed: int) -> None:
+        """Keep the vector "draw"; see `trueup.engines.protocol.Engine`."""
+        self.keep("draw", question_draws(self.problem, seed))
 
-        def go(block: Block) -> Visit:
-            here = slice(block.start, block.stop)
-            return visit(block, {name: self._kept[name][here] for name in names})
+    def gather(
+        self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()
+    ) -> Answers:
+        """Return the answers to some questions, or to all; see `trueup.engines.protocol.Engine`."""
+        if inside is None:
+            if self._as_read:
+                return self.problem
+            values, centre = (
+                np.concatenate([getattr(block, name) for block in self.blocks])
+                for name in ("values", "centre")
+            )
+            return replace(self.problem, values=values, centre=centre)
+        parts = []
+        for block in self.blocks:
+            here = np.flatnonzero(inside(block, self._part(block, reads)))
+            parts.append((block.start + here, *answers_in(block, here)))
+        question, counts, workers, values, centre, precision = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
+        data = self.problem
+        worker, present = compact(workers.astype(np.int64), data.n_workers)
+        known, source = data.worker_variance, data.question_source
+        return replace(
+            data,
+            indptr=offsets(counts),
+            workers=narrow(worker, len(present)),
+            values=values,
+            centre=centre,
+            precision=None if data.precision is None else precision,
+            worker_variance=None if known is None else known[present],
+            question_source=question if source is None else source[question],
+            worker_source=present if data.worker_source is None else data.worker_source[present],
+            panel_questions=np.array([0, len(question)]),
+            panel_workers=np.array([0, len(present)]),
+        )
+
+    def _part(self, block: Block, reads: Sequence[str]) -> Kept:
+        here = slice(block.start, block.stop)
+        return {name: self._kept[name][here] for name in reads if name in self._kept}
+
+    def _visits(self, visit: Callable[[Block, Kept], Any], reads: Sequence[str]) -> Iterator[Any]:
+        def go(block: Block) -> Any:
+            return visit(block, self._part(block, reads))
 
         if self.threads == 1:
             yield from map(go, self.blocks)
@@ -109,6 +151,21 @@ class MemoryEngine:
                 if block is not None:
                     waiting.append(pool.submit(go, block))
                 yield result
+
+
+def engine_of(answers: Answers | Engine, threads: int | None = None) -> Engine:
+    """Return the engine to look at answers with: they may be in one already."""
+    if isinstance(answers, Answers):
+        return MemoryEngine(answers, threads=threads)
+    return answers
+
+
+def answers_in(block: Block, questions: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Return counts, workers, values, centre and precision of some questions of a block."""
+    counts = block.counts[questions]
+    at = expand(block.indptr[questions].astype(np.int64), counts)
+    precision = np.empty(0) if block.precision is None else block.precision[at]
+    return counts, block.workers[at], block.values[at], block.centre[questions], precision
 
 
 def check_threads(threads: object) -> None:

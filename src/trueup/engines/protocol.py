@@ -1,15 +1,24 @@
-"""What an engine must do: hand every block to a function, and add up what comes back."""
+"""What an engine must do: hand every block to a function, add up what comes back, and keep what belongs to questions.
+
+Numbers per worker and per panel come back to the caller; numbers per question stay with the engine, under a name, and
+are handed to the next visit that asks for them. So a problem may be larger than memory, or live on a cluster.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from trueup.arrays import Bools, Floats
+    from trueup.answers import Answers
+    from trueup.arrays import Bools, Floats, Ints
     from trueup.block import Block
+    from trueup.io.table import Ids
+
+#: Named vectors over the questions of a block.
+Kept: TypeAlias = "dict[str, Floats]"
 
 
 @dataclass(frozen=True)
@@ -25,13 +34,17 @@ class Visit:
     panel_peaks : array or None
         One number per panel of the block; the largest over blocks is kept.
     questions : dict
-        Named vectors with one number per question; kept, and given back at the next visit.
+        Named vectors with one number per question; kept by the engine.
+    rows : dict
+        Named arrays about a few questions of the block, which are brought together, block after block: their first
+        side is joined.
     """
 
     sums: Floats | None = None
     panel_sums: Floats | None = None
     panel_peaks: Floats | None = None
-    questions: dict[str, Floats] | None = None
+    questions: Kept | None = None
+    rows: dict[str, Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,25 +54,117 @@ class Sweep:
     sums: Floats
     panel_sums: Floats
     panel_peaks: Floats
+    rows: dict[str, Floats] = field(default_factory=dict)
+
+
+class Problem(Protocol):
+    """What is known of the answers without looking at them; `trueup.Answers` in memory.
+
+    `worker_rank` is the place of each worker among all ids in order; the other attributes are those of `Answers`.
+    """
+
+    # ruff: noqa: D102  they are described there
+    @property
+    def n_questions(self) -> int: ...
+    @property
+    def n_workers(self) -> int: ...
+    @property
+    def n_answers(self) -> int: ...
+    @property
+    def n_panels(self) -> int: ...
+    @property
+    def panel_questions(self) -> Ints: ...
+    @property
+    def panel_workers(self) -> Ints: ...
+    @property
+    def worker_panel(self) -> Ints: ...
+    @property
+    def worker_rank(self) -> Ints: ...
+    @property
+    def worker_ids(self) -> Ids: ...
+    @property
+    def worker_variance(self) -> Floats | None: ...
+    @property
+    def answer_variance(self) -> float: ...
+
+
+class Journal(Protocol):
+    """Where a loop writes down how far it came."""
+
+    def load(self, key: str) -> dict[str, Any] | None:
+        """Return the arrays written last under a key, if there are any."""
+        ...
+
+    def save(self, key: str, arrays: dict[str, Any]) -> None:
+        """Write arrays down under a key."""
+        ...
 
 
 class Engine(Protocol):
     """A place where blocks of questions are kept and visited."""
 
-    n_workers: int
-    n_panels: int
+    problem: Any  # a Problem
 
-    def sweep(self, visit: Callable[[Block, dict[str, Floats]], Visit]) -> Sweep:
-        """Visit every block, hand it what earlier visits kept for its questions, reduce the results.
+    @property
+    def journal(self) -> Journal | None:
+        """Where a loop writes down how far it came, if runs on this engine can be resumed."""
+        ...
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers that visits see."""
+        ...
+
+    def sweep(
+        self,
+        visit: Callable[[Block, Kept], Visit],
+        reads: Sequence[str] = (),
+        *,
+        answers: bool = True,
+    ) -> Sweep:
+        """Visit every block, hand it what earlier visits kept of its questions, reduce the results.
 
         Sums are added in the order of the blocks, so that the number of threads changes nothing.
+
+        Parameters
+        ----------
+        visit : callable
+            Given a block and the vectors that it reads. It must depend on nothing else, so that it can be run again.
+        reads : sequence of str
+            Names of the vectors. One that the visit writes itself is what the visit before it wrote, and is not there
+            the first time, nor when a visit is repeated to recover what was lost.
+        answers : bool
+            False: the visit looks at no answer, only at counts, centres and vectors, and they need not be read.
         """
         ...
 
-    def adjusted(self, bias: Floats | None, aside: Bools | None) -> Engine:
-        """Return an engine over the same answers less the bias of each worker, with some questions set aside."""
+    def changed(
+        self,
+        change: Callable[[Block, Kept], Block],
+        reads: Sequence[str] = (),
+        *,
+        workers: int | None = None,
+    ) -> Engine:
+        """Return an engine over other blocks with the same questions, and the same vectors kept of them.
+
+        `workers` is their number, where it is another one.
+        """
+        ...
+
+    def keep(self, name: str, values: Floats | float) -> None:
+        """Keep a vector over all questions, or one number for all."""
         ...
 
     def kept(self, name: str) -> Floats:
-        """Return a vector over all questions that visits have kept."""
+        """Return a vector over all questions that visits have kept; an error where they are not on this machine."""
+        ...
+
+    def draw(self, seed: int) -> None:
+        """Keep a vector "draw": for each question a number that looks random and follows from its id and the seed."""
+        ...
+
+    def gather(
+        self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()
+    ) -> Answers:
+        """Return the answers to those questions of which `inside` says so, or to all, as a problem in memory."""
         ...

@@ -5,7 +5,7 @@ Each takes aggregates and their variances and returns a posterior, see `ShrinkRu
 
 from __future__ import annotations
 
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 from trueup.shrinkage.adaptive import Adaptive
 from trueup.shrinkage.bolder import BolderPrior
 from trueup.shrinkage.check import check_shrink_rule
@@ -61,4 +61,4 @@ def find(shrink: str | ShrinkRule | type[ShrinkRule]) -> ShrinkRule:
     for rule in _RULES:
         if rule.name == shrink:
             return rule()
-    raise TrueupError(f"shrink: {shrink!r} is not known. Known: {', '.join(names())}.")
+    raise TrueupError(f"shrink: {quoted(shrink)} is not known. Known: {', '.join(names())}.")

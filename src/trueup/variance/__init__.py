@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 from trueup.variance.certainty import Certainty
 from trueup.variance.moderated import moderated
 from trueup.variance.paper import psi_h, psi_h_per_answer
@@ -47,7 +47,7 @@ __all__ = [
     "worker_noise",
 ]
 
-_RULES: dict[str, Callable[[Answers, Aggregate], Floats | Certainty]] = {
+_RULES: dict[str, Callable[[Answers | None, Aggregate], Floats | Certainty]] = {
     "moderated": moderated,
     "paper": psi_h,
     "psi_H": psi_h,
@@ -59,42 +59,60 @@ _RULES: dict[str, Callable[[Answers, Aggregate], Floats | Certainty]] = {
     "bootstrap": bootstrap,
 }
 
+_RESAMPLED = ("jackknife", "bootstrap")
+
 
 def names() -> list[str]:
     """Return the names of all rules."""
     return list(_RULES)
 
 
-def find(name: str) -> Callable[[Answers, Aggregate], Floats | Certainty]:
+def find(name: str) -> Callable[[Answers | None, Aggregate], Floats | Certainty]:
     """Return a rule by name."""
     if name not in _RULES:
         known = ", ".join(f'"{each}"' for each in _RULES)
-        raise TrueupError(f"variance: {name!r} is not known. Known: {known}, a number or an array.")
+        raise TrueupError(
+            f"variance: {quoted(name)} is not known. Known: {known}, a number or an array."
+        )
     return _RULES[name]
 
 
-def variances(rule: Any, answers: Answers, aggregate: Aggregate) -> Floats:
+def variances(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Floats:
     """Return the variance of each aggregate by a rule: a name, a number, one number per question, or a callable."""
     return certainty(rule, answers, aggregate).v
 
 
-def certainty(rule: Any, answers: Answers, aggregate: Aggregate) -> Certainty:
-    """Return variances and how sure they are; those of most rules are taken as known."""
+def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certainty:
+    """Return variances and how sure they are; those of most rules are taken as known.
+
+    The engine of the aggregate keeps them. `answers` are None where they are not in memory.
+    """
+    engine = aggregate.engine
     if isinstance(rule, str):
         found = find(rule)(answers, aggregate)
-        return found if isinstance(found, Certainty) else Certainty.plain(found, answers)
+        if isinstance(found, Certainty):
+            return found
+        if rule in _RESAMPLED:
+            engine.keep("v", found)
+        return Certainty.plain(engine)
     if callable(rule):
+        if answers is None:
+            raise TrueupError(
+                'variance: a function needs all answers in memory. Use engine="memory", or name a rule.'
+            )
         rule = rule(answers, aggregate)
         if isinstance(rule, Certainty):
-            return rule
+            return rule.keep_in(engine)
+    count = engine.problem.n_questions
     try:
         given = np.asarray(rule, dtype=np.float64)
-        result = np.broadcast_to(given, (answers.n_questions,)).copy()
+        np.broadcast_to(given, (count,))
     except (TypeError, ValueError):
         raise TrueupError(
             f"variance: found {rule!r}. Give a name, a number, or one number for each of the "
-            f"{answers.n_questions} questions."
+            f"{count} questions."
         ) from None
-    if not (np.isfinite(result) & (result >= 0)).all():
+    if not (np.isfinite(given) & (given >= 0)).all():
         raise TrueupError("variance: must be finite and not negative.")
-    return Certainty.plain(result, answers)
+    engine.keep("v", given if given.ndim else float(given))
+    return Certainty.plain(engine)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
     from trueup.arrays import Bools, Floats
+    from trueup.engines.protocol import Engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class Certainty:
         Degrees of freedom behind the shift of each panel: one less than it has workers.
     gross : array
         Questions that were set aside for their variance.
+    interval, aside : str
+        Under which names the engine keeps `v_interval` and `gross`; no name where none was set aside. `v` is "v".
     """
 
     v: Floats
@@ -38,16 +40,25 @@ class Certainty:
     shift: Floats
     shift_nu: Floats
     gross: Bools
+    interval: str = "v"
+    aside: str = ""
 
     @classmethod
-    def plain(cls, v: Floats, answers: Answers) -> Certainty:
-        """Take variances as known."""
-        panels = answers.n_panels
+    def plain(cls, engine: Engine) -> Certainty:
+        """Take the variances that an engine keeps as "v" as known."""
+        panels, v = engine.problem.n_panels, engine.kept("v")
         return cls(
             v,
             v,
             np.full(panels, np.inf),
             np.zeros(panels),
             np.full(panels, np.inf),
-            np.zeros(len(v), dtype=bool),
+            np.broadcast_to(np.False_, (engine.problem.n_questions,)),
         )
+
+    def keep_in(self, engine: Engine) -> Certainty:
+        """Let an engine keep variances that came from elsewhere."""
+        engine.keep("v", self.v)
+        engine.keep("v_interval", self.v_interval)
+        engine.keep("gross", self.gross.astype(np.float64))
+        return replace(self, interval="v_interval", aside="gross")

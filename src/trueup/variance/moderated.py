@@ -24,20 +24,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import segment_sum
-from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
-from trueup.variance.certainty import Certainty
 from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from trueup.algorithms.driver import Aggregate
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Kept
+    from trueup.variance.certainty import Certainty
 
 #: Pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
 PATTERN = 10.0
@@ -63,7 +63,7 @@ PIECES = {
 
 
 def moderated(
-    answers: Answers,
+    answers: Answers | None,  # noqa: ARG001  every rule has both
     aggregate: Aggregate,
     *,
     noise: WorkerNoise | None = None,
@@ -76,64 +76,64 @@ def moderated(
     unknown = set(without) - set(PIECES)
     if unknown:
         raise TrueupError(f"without: {min(unknown)!r} is not one of {', '.join(PIECES)}.")
+    engine, facts = aggregate.engine, aggregate.facts
     if noise is None or without:
-        noise = worker_noise(answers, bias=aggregate.bias, facts=aggregate.facts, without=without)
-    if aggregate.kind == "robust" and answers.counts.max() > 2:
-        found = robust(answers, noise, clipped="clipping" not in without)
+        noise = worker_noise(engine, bias=aggregate.bias, facts=facts, without=without)
+    if aggregate.kind == "robust" and facts.most_answers.max() > 2:
+        found = robust(engine, noise, clipped="clipping" not in without)
     else:
-        found = _linear(answers, aggregate, noise, without)
+        found = _linear(aggregate, noise, without)
     if "careful intervals" in without:
-        found = replace(found, v_interval=found.v)
+        found = replace(found, v_interval=found.v, interval="v")
     if "freedom" in without:
-        found = replace(found, nu=np.full(answers.n_panels, np.inf))
+        found = replace(found, nu=np.full(len(found.nu), np.inf))
     return found
 
 
-def _linear(
-    answers: Answers, aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]
-) -> Certainty:
+def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) -> Certainty:
     """Return the variances of weighted means."""
-    facts, count, pool = noise.apart.facts, noise.count, noise.pool
-    bias, gross, s = facts.bias, noise.apart.gross, noise.variance
+    engine, facts, count, pool = aggregate.engine, noise.apart.facts, noise.count, noise.pool
+    bias, s, any_gross = facts.bias, noise.variance, noise.apart.n_gross > 0
     assert bias is not None  # noqa: S101  set with the noise
     pattern = s if "pattern" in without else (count * s + PATTERN * pool) / (count + PATTERN)
     careful = np.maximum(s, (count * s + CAREFUL * pool) / (count + CAREFUL))
     columns = np.column_stack([np.ones(len(s)), pattern, careful])
-    engine = MemoryEngine(answers)
+    share_of, own_bias = shares(aggregate), aggregate.bias
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        here, mine = slice(block.start, block.stop), block.worker_slice
-        share = shares(aggregate, block)
-        inside = block.informative * ~gross[here]
+    def visit(block: Block, kept: Kept) -> Visit:
+        mine = block.worker_slice
+        share = share_of(block, kept)
+        usable = (block.counts >= 2) & (kept["gross"] == 0)
+        inside = block.informative * usable
         # What the share of an answer squared is multiplied with: its variance is s_i / precision.
         squared = share * share
         noisy = squared if block.precision is None else squared / block.precision
         question = block.by_question(noisy, columns[mine]).T
         own = question[0] if noisy is squared else block.by_question(squared)
         y = block.values - bias[mine].take(block.workers)
-        if aggregate.bias is not None:
-            y -= aggregate.bias[mine].take(block.workers)
+        if own_bias is not None:
+            y -= own_bias[mine].take(block.workers)
         y -= block.spread(block.by_question(share * y))
         y *= y
         if block.precision is not None:
             y *= block.precision
         ones = np.ones(block.n_questions)
-        kept_now = {"own": own, "pattern": question[1], "careful": question[2]}
-        kept_now["gross"] = own
-        if gross[here].any():
-            x = aggregate.offset[here]
+        now = {"own": own, "pattern": question[1], "careful": question[2]}
+        if any_gross:
             rest = np.maximum(1.0 - share, np.finfo(float).tiny)
-            kept_now["gross"] = block.by_question(squared * block.residuals(x) ** 2 / rest)
+            rest = np.where(block.spread(kept["gross"]) > 0, rest, 1.0)
+            now["single"] = block.by_question(squared * block.residuals(kept["truth"]) ** 2 / rest)
         by_worker = block.by_worker(share, np.column_stack([ones, inside])).T
         sums = [
             *by_worker,
             block.by_worker(noisy, inside),
             block.by_worker(y, inside),
         ]
-        return Visit(sums=np.stack(sums), questions=kept_now)
+        level = segment_sum(question[1] * usable, block.panel_questions)
+        return Visit(sums=np.stack(sums), panel_sums=level[None], questions=now)
 
-    share, inside, squared, rest = engine.sweep(visit).sums
-    own, a = engine.kept("own"), engine.kept("pattern")
+    sweep = engine.sweep(visit, reads=("truth", "gross"))
+    share, inside, squared, rest = sweep.sums
     freedom = count - inside
     around = np.divide(rest, freedom, out=np.zeros(len(rest)), where=freedom > 1e-12 * count)
     total = facts.panel_sum(squared * s)
@@ -145,33 +145,31 @@ def _linear(
     )
     if "luck" in without:
         lucky = np.ones(len(lucky))
-    borders, panel = answers.panel_questions, answers.question_panel
-    usable = (answers.counts >= 2) & ~gross
-    level = np.divide(
-        total, segment_sum(a * usable, borders), out=np.zeros(len(total)), where=total > 0
-    )
+    level = np.divide(total, sweep.panel_sums[0], out=np.zeros(len(total)), where=total > 0)
     tb2 = noise.bias_variance
-    questions = np.maximum(np.diff(borders), 1)
+    questions = np.maximum(np.diff(facts.panel_questions), 1)
     common = facts.panel_sum((share / facts.spread(questions)) ** 2)
-    apart = (tb2[panel]) * np.maximum(own - common[panel], 0.0)
-    v = lucky[panel] * (a * level[panel] + apart)
-    v_interval = np.maximum(v, engine.kept("careful") + apart)
-    single = engine.kept("gross")
+
+    def combine(block: Block, kept: Kept) -> Visit:
+        apart = block.of_panel(tb2) * np.maximum(kept["own"] - block.of_panel(common), 0.0)
+        v = block.of_panel(lucky) * (kept["pattern"] * block.of_panel(level) + apart)
+        v_interval = np.maximum(v, kept["careful"] + apart)
+        if any_gross:
+            single, gross, absurd = kept["single"], kept["gross"] > 0, kept["absurd"] > 0
+            v = np.where(absurd, single, v)
+            # Where all scatter widely the interval does, too, though the step is that of the others.
+            wide = np.where(gross, np.maximum(single, v_interval), v_interval)
+            v_interval = np.where(absurd, single, wide)
+        return Visit(questions={"v": v, "v_interval": v_interval})
+
+    more = ("single", "gross", "absurd") if any_gross else ()
+    engine.sweep(combine, reads=("own", "pattern", "careful", *more), answers=False)
     spread = s * squared
     largest = facts.spread(facts.panel_max(spread))
     spread = np.divide(spread, largest, out=np.zeros(len(spread)), where=largest > 0)
     below = facts.panel_sum(spread**2 / (noise.freedom + 2.0))
     nu = np.divide(facts.panel_sum(spread) ** 2, below, out=np.ones(len(below)), where=below > 0)
-    absurd = noise.apart.absurd
-    return Certainty(
-        np.where(absurd, single, v),
-        # Where all scatter widely the interval does, too, though the step is that of the others.
-        np.where(absurd, single, np.where(gross, np.maximum(single, v_interval), v_interval)),
-        np.maximum(nu, 1.0),
-        tb2 * common,
-        noise.shift_freedom,
-        gross,
-    )
+    return noise.certainty(engine, np.maximum(nu, 1.0), tb2 * common)
 
 
 def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Floats:
@@ -182,37 +180,44 @@ def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Fl
     return g
 
 
-def shares(aggregate: Aggregate, block: Block) -> Floats:
-    """Return the share of each answer in its aggregate; equal ones for a robust first step."""
+def shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
+    """Return what gives the share of each answer of a block in its aggregate; equal ones for a robust first step.
+
+    It reads the vector "truth".
+    """
     if aggregate.kind == "robust":
-        return equal_shares(block)
-    x = aggregate.offset[block.start : block.stop]
-    share = aggregate.algorithm.weights(block, aggregate.state.of(block), x)
-    if share is None:
-        raise TrueupError(
-            f"variance: the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
-            'use variance="jackknife" or "bootstrap".'
-        )
-    return share
+        return equal_shares
+    algorithm, state = aggregate.algorithm, aggregate.state
+
+    def of(block: Block, kept: Kept) -> Floats:
+        share = algorithm.weights(block, state.of(block), kept["truth"])
+        if share is None:
+            raise TrueupError(
+                f"variance: the algorithm {type(algorithm).__name__} does not say how much each answer counts; "
+                'use variance="jackknife" or "bootstrap".'
+            )
+        return share
+
+    return of
 
 
-def equal_shares(block: Block) -> Floats:
+def equal_shares(block: Block, kept: Kept) -> Floats:  # noqa: ARG001  as above
     """Return `1 / k_j` for each answer."""
     return 1.0 / block.spread(block.counts.astype(np.float64))
 
 
-def own_variance(answers: Answers, aggregate: Aggregate, per_worker: Floats) -> Floats:
-    """Return `sum_i p_ij^2 u_i` for each question: what errors of variance u_i of the workers add to its aggregate.
+def keep_own_variance(aggregate: Aggregate, per_worker: Floats) -> None:
+    """Let the engine keep, as "extra", `sum_i p_ij^2 u_i` of each question.
 
-    Of a first step that does not say how much each answer counts, equal shares are taken.
+    That is what errors of variance u_i of the workers add to its aggregate. Of a first step that does not say how much
+    each answer counts, equal shares are taken.
     """
-    engine = MemoryEngine(answers)
-    black_box = bool(np.isnan(aggregate.variance).any())
+    share_of = shares(aggregate) if aggregate.has_variance else equal_shares
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        share = equal_shares(block) if black_box else shares(aggregate, block)
-        total = block.by_question(share * share, per_worker[block.worker_slice])
-        return Visit(questions={"own": total})
+    def visit(block: Block, kept: Kept) -> Visit:
+        share = share_of(block, kept)
+        return Visit(
+            questions={"extra": block.by_question(share * share, per_worker[block.worker_slice])}
+        )
 
-    engine.sweep(visit)
-    return engine.kept("own")
+    aggregate.engine.sweep(visit, reads=("truth",))

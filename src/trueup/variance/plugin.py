@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
 
@@ -15,30 +14,36 @@ if TYPE_CHECKING:
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Kept
 
 
-def plugin(answers: Answers, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
+def plugin(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
     """Return `v_j = sum_i p_ij^2 s_i^2`, with `s_i^2 = sum_j (x_ij - t_j)^2 / sum_j (1 - p_ij)`.
 
     It takes the weights as given, so that it is somewhat too small where they were learned from few answers.
     Algorithms with a variance formula of their own (median, GTM, subject bias, Student, BLUE) use that.
     """
-    if np.isnan(aggregate.variance).any():
+    if not aggregate.has_variance:
         raise TrueupError(
             f"variance: the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
             'use variance="jackknife" or "bootstrap".'
         )
-    return aggregate.variance
+
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        return Visit(questions={"v": kept["variance"]})
+
+    aggregate.engine.sweep(visit, reads=("variance",), answers=False)
+    return aggregate.engine.kept("v")
 
 
-def blue(answers: Answers, aggregate: Aggregate) -> Floats:
+def blue(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
     """Return `v_j = 1 / sum_i 1/s_i^2` over the workers of question j.
 
     The variance of the best linear unbiased estimate: right for first steps with inverse-variance weights only.
     """
     noise = aggregate.noise
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
         mine = noise[block.worker_slice]
         precision = np.divide(1.0, mine, out=np.zeros(len(mine)), where=mine > 0)
         total = block.total_weight(precision)
@@ -46,6 +51,5 @@ def blue(answers: Answers, aggregate: Aggregate) -> Floats:
             questions={"v": np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)}
         )
 
-    engine = MemoryEngine(answers)
-    engine.sweep(visit)
-    return engine.kept("v")
+    aggregate.engine.sweep(visit)
+    return aggregate.engine.kept("v")

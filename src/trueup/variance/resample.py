@@ -24,13 +24,19 @@ PANELS = 200
 
 
 def jackknife(
-    answers: Answers, aggregate: Aggregate, *, groups: int = GROUPS, seed: int = 0, **options: Any
+    answers: Answers | None,
+    aggregate: Aggregate,
+    *,
+    groups: int = GROUPS,
+    seed: int = 0,
+    **options: Any,
 ) -> Floats:
     """Return `(g-1)/g sum (x_(k) - mean)^2` over g random groups of workers left out in turn.
 
     A question whose answers all came from the groups left out has a value in fewer panels; its sum is scaled to g.
     Questions that can be estimated in fewer than two panels get the mean variance of the others.
     """
+    answers = _in_memory(answers, "jackknife")
     if (np.diff(answers.panel_workers) < 2).all():
         raise TrueupError("variance: the jackknife needs at least two workers.")
     split = folds(answers, groups, seed=seed)
@@ -42,9 +48,15 @@ def jackknife(
 
 
 def bootstrap(
-    answers: Answers, aggregate: Aggregate, *, panels: int = PANELS, seed: int = 0, **options: Any
+    answers: Answers | None,
+    aggregate: Aggregate,
+    *,
+    panels: int = PANELS,
+    seed: int = 0,
+    **options: Any,
 ) -> Floats:
     """Return the variance of each aggregate over panels of workers drawn with replacement."""
+    answers = _in_memory(answers, "bootstrap")
     drawn = answers.bootstrap(panels, seed=seed)
     source = drawn.question_source
     if source is None or answers.question_source is not None:
@@ -53,6 +65,15 @@ def bootstrap(
     count, ss = _moments(x, source, answers.n_questions)
     variance = np.divide(ss, count - 1.0, out=np.full(len(ss), np.nan), where=count >= 2)
     return _fill(variance)
+
+
+def _in_memory(answers: Answers | None, rule: str) -> Answers:
+    if answers is None:
+        raise TrueupError(
+            f'variance: "{rule}" asks the first step again with other workers, which needs all answers in memory. '
+            'Use engine="memory", or another rule.'
+        )
+    return answers
 
 
 def _moments(x: Floats, question: Ints, questions: int) -> tuple[Floats, Floats]:

@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import offsets, rectangles, segment_sum
+from trueup.draws import cut
 from trueup.engines.protocol import Visit
-from trueup.variance.certainty import Certainty
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats, Ints
+    from collections.abc import Callable
+
+    from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.draws import Cut
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.variance.certainty import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
 #: A median absolute deviation times this is the standard deviation, for normal answers.
@@ -27,23 +31,26 @@ CLIP = 2.5
 #: Variance of a median of three answers or more, relative to that of a mean.
 MEDIAN = 1.3
 MARGIN = 1.15
+#: Of the sample of questions of a very large problem; the same for everybody.
+SEED = 0
 
 
-def robust(answers: Answers, noise: WorkerNoise, *, clipped: bool = True) -> Certainty:
+def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Certainty:
     """Return the variances of medians and modes; without clipping the pooled variance is taken."""
     apart, facts = noise.apart, noise.apart.facts
-    gross, borders = apart.gross, answers.panel_questions
-    scale = _robust_scale(answers, noise)
+    engine, any_gross = apart.engine, apart.n_gross > 0
+    sample = cut(engine, SEED)
+    scale = _robust_scale(engine, sample)
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:
-        limit = CLIP * np.repeat(scale[block.panel_slice], np.diff(block.panel_questions))
-        distance = np.minimum(np.abs(block.residuals(kept["median"])), block.spread(limit))
+    def visit(block: Block, kept: Kept) -> Visit:
+        limit = block.spread(CLIP * block.of_panel(scale))
+        distance = np.minimum(np.abs(block.residuals(kept["median"])), limit)
         total = block.informative * block.by_question(distance * distance)
         ones = np.ones(block.n_questions)
         own = block.by_worker(None, ones / block.counts)
         return Visit(sums=own[None], panel_sums=segment_sum(total, block.panel_questions)[None])
 
-    sweep = apart.engine.sweep(visit)
+    sweep = engine.sweep(visit, reads=("median",))
     freedom = facts.panel_sum(noise.freedom)
     level = np.divide(
         sweep.panel_sums[0] * (freedom + 1.0),
@@ -53,77 +60,90 @@ def robust(answers: Answers, noise: WorkerNoise, *, clipped: bool = True) -> Cer
     )
     level = np.minimum(level, facts.pool) if clipped else facts.pool
     kept_share = np.divide(level, facts.pool, out=np.zeros(len(level)), where=facts.pool > 0)
-    panel, counts = answers.question_panel, answers.counts
-    factor = np.where(counts >= 3, MEDIAN, 1.0) / counts
-    v, v_interval = factor * (level * kept_share)[panel], MARGIN * factor * level[panel]
-    questions = np.maximum(np.diff(borders), 1)
+    questions = np.maximum(np.diff(facts.panel_questions), 1)
     common = facts.panel_sum((sweep.sums[0] / facts.spread(questions)) ** 2)
-    # The part of the biases that does not cancel, as for means; their variance knows no clipping, so it is damped.
     tb2 = noise.bias_variance
-    biases = tb2[panel] * np.maximum(factor - common[panel], 0.0)
-    v, v_interval = v + biases * kept_share[panel], v_interval + biases
-    if gross.any():
-        own = np.zeros(len(v))
-        for block in answers.blocks():
-            own[block.start : block.stop] = block.std**2 * factor[block.start : block.stop]
-        # Where all scatter widely, and not by one absurd answer, the interval does, too.
-        wide = gross & ~apart.absurd
-        v = np.where(apart.absurd, _typical(v, counts, gross, borders), v)
-        v_interval = np.where(
-            apart.absurd, _typical(v_interval, counts, gross, borders), v_interval
-        )
-        v_interval = np.where(wide, np.maximum(own, v_interval), v_interval)
-    return Certainty(
-        v,
-        v_interval,
-        np.maximum(0.6 * freedom, 1.0),
-        tb2 * common,
-        noise.shift_freedom,
-        gross,
-    )
+
+    def variances(block: Block) -> tuple[Floats, Floats, Floats]:
+        factor = np.where(block.counts >= 3, MEDIAN, 1.0) / block.counts
+        v = factor * block.of_panel(level * kept_share)
+        v_interval = MARGIN * factor * block.of_panel(level)
+        # The part of the biases that does not cancel, as for means; their variance knows no clipping, so it is damped.
+        biases = block.of_panel(tb2) * np.maximum(factor - block.of_panel(common), 0.0)
+        return v + biases * block.of_panel(kept_share), v_interval + biases, factor
+
+    # Gross questions get what is typical of the others.
+    typical = _typical(engine, variances, sample) if any_gross else np.zeros((2, len(level)))
+
+    def combine(block: Block, kept: Kept) -> Visit:
+        v, v_interval, factor = variances(block)
+        if any_gross:
+            gross, absurd = kept["gross"] > 0, kept["absurd"] > 0
+            v, v_interval = (
+                np.where(absurd, block.of_panel(usual) / block.counts, each)
+                for usual, each in zip(typical, (v, v_interval), strict=True)
+            )
+            # Where all scatter widely, and not by one absurd answer, the interval does, too.
+            own = np.maximum(block.std**2 * factor, v_interval)
+            v_interval = np.where(gross & ~absurd, own, v_interval)
+        return Visit(questions={"v": v, "v_interval": v_interval})
+
+    answers.sweep(combine, reads=("gross", "absurd") if any_gross else (), answers=any_gross)
+    return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
-def _robust_scale(answers: Answers, noise: WorkerNoise) -> Floats:
+def _robust_scale(engine: Engine, sample: Cut) -> Floats:
     """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
 
     The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
+    Of a very large problem a sample of questions is taken. The engine keeps the "median" of each question.
     """
-    found: dict[int, tuple[slice, Ints, Floats]] = {}
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+    def visit(block: Block, kept: Kept) -> Visit:
         median, counts = block.median, block.counts
         distance = np.abs(block.residuals(median))
         distance *= block.spread(
-            block.informative * np.sqrt(counts / np.maximum(counts - 1.0, 1.0))
+            sample.inside(block, kept)
+            * block.informative
+            * np.sqrt(counts / np.maximum(counts - 1.0, 1.0))
         )
         borders = block.indptr[block.panel_questions]
         size = np.add.reduceat(np.append(distance, 0.0) > 0, borders[:-1], dtype=np.int64)
-        found[block.start] = (
-            block.panel_slice,
-            size * (np.diff(borders) > 0),
-            distance[distance > 0],
+        return Visit(
+            panel_sums=(size * (np.diff(borders) > 0)).astype(np.float64)[None],
+            questions={"median": median},
+            rows={"distance": distance[distance > 0]},
         )
-        return Visit(questions={"median": median})
 
-    noise.apart.engine.sweep(visit)
-    sizes = np.zeros(answers.n_panels, dtype=np.int64)
-    parts = [found[start] for start in sorted(found)]
-    for where, size, _ in parts:
-        sizes[where] += size
-    values = np.concatenate([distance for *_, distance in parts])
-    scale = np.zeros(answers.n_panels)
+    sweep = engine.sweep(visit, reads=sample.reads)
+    return NORMAL * _medians(sweep.rows["distance"], sweep.panel_sums[0])
+
+
+def _typical(
+    engine: Engine, variances: Callable[[Block], tuple[Floats, Floats, Floats]], sample: Cut
+) -> Floats:
+    """Return the median of `k v` and of `k v_interval` over the questions that are not gross and have two answers."""
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        others = sample.inside(block, kept) & (kept["gross"] == 0) & (block.counts >= 2)
+        v, v_interval, _ = variances(block)
+        return Visit(
+            panel_sums=segment_sum(others.astype(np.float64), block.panel_questions)[None],
+            rows={
+                "v": (v * block.counts)[others],
+                "v_interval": (v_interval * block.counts)[others],
+            },
+        )
+
+    sweep = engine.sweep(visit, reads=("gross", *sample.reads), answers=False)
+    size = sweep.panel_sums[0]
+    return np.stack([_medians(sweep.rows[name], size) for name in ("v", "v_interval")])
+
+
+def _medians(values: Floats, sizes: Floats) -> Floats:
+    """Return the median of runs of these sizes, one for each panel, 0 for an empty one."""
+    result = np.zeros(len(sizes))
     filled = np.flatnonzero(sizes)
-    for rows, positions in rectangles(offsets(sizes[filled])):
-        scale[filled[rows]] = np.median(values[positions], axis=1)
-    return NORMAL * scale
-
-
-def _typical(v: Floats, counts: Ints, gross: Bools, borders: Ints) -> Floats:
-    """Give gross questions the median of `k v` of the others of their panel that have two answers."""
-    result = v.copy()
-    for b in np.unique(np.searchsorted(borders, np.flatnonzero(gross), side="right") - 1):
-        here = slice(borders[b], borders[b + 1])
-        others = ~gross[here] & (counts[here] >= 2)
-        typical = np.median((v[here] * counts[here])[others]) if others.any() else 0.0
-        result[here][gross[here]] = typical / counts[here][gross[here]]
+    for rows, positions in rectangles(offsets(sizes[filled].astype(np.int64))):
+        result[filled[rows]] = np.median(values[positions], axis=1)
     return result

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import segment_sum
-from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
 
@@ -16,19 +15,27 @@ if TYPE_CHECKING:
     from trueup.answers import Answers
     from trueup.arrays import Floats
     from trueup.block import Block
+    from trueup.engines.protocol import Kept, Sweep
 
 
-def sandwich(answers: Answers, aggregate: Aggregate) -> Floats:
+def sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
     """Return `v_j = sum_i p_ij^2 (x_ij - t_j)^2 / (1 - p_ij)`, NaN for a question with one answer.
 
     Unbiased with few assumptions, but far too noisy for a single question of two or three answers: take its
     average over questions, which on complete data equals that of the plug-in.
     """
-    algorithm = aggregate.algorithm
+    _sweep(aggregate)
+    return aggregate.engine.kept("sandwich")
 
-    def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
-        x = aggregate.offset[block.start : block.stop]
-        share = algorithm.weights(block, aggregate.state.of(block), x)
+
+def _sweep(aggregate: Aggregate) -> Sweep:
+    """Let the engine keep the sandwich of each question; return sum and number of those known."""
+    algorithm = aggregate.algorithm
+    state = aggregate.state
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        x = kept["truth"]
+        share = algorithm.weights(block, state.of(block), x)
         if share is None:
             raise TrueupError(
                 f"variance: the algorithm {type(algorithm).__name__} has no weights, which the sandwich needs."
@@ -38,18 +45,23 @@ def sandwich(answers: Answers, aggregate: Aggregate) -> Floats:
         rest = np.maximum(rest, np.finfo(float).tiny)
         residuals = block.residuals(x)
         variance = block.by_question(share * share * residuals * residuals / rest)
-        return Visit(questions={"sandwich": np.where(block.informative > 0, variance, np.nan)})
+        known = block.informative > 0
+        totals = np.stack([np.where(known, variance, 0.0), known.astype(np.float64)])
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in totals]),
+            questions={"sandwich": np.where(known, variance, np.nan)},
+        )
 
-    engine = MemoryEngine(answers)
-    engine.sweep(visit)
-    return engine.kept("sandwich")
+    return aggregate.engine.sweep(visit, reads=("truth",))
 
 
-def mean_sandwich(answers: Answers, aggregate: Aggregate) -> Floats:
+def mean_sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
     """Return the mean of the sandwich over the questions of each panel that have two answers, for all of them alike."""
-    each = sandwich(answers, aggregate)
-    known = ~np.isnan(each)
-    total = segment_sum(np.where(known, each, 0.0), answers.panel_questions)
-    count = segment_sum(known.astype(np.float64), answers.panel_questions)
+    total, count = _sweep(aggregate).panel_sums
     mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
-    return mean[answers.question_panel]
+
+    def spread(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        return Visit(questions={"v": block.of_panel(mean)})
+
+    aggregate.engine.sweep(spread, answers=False)
+    return aggregate.engine.kept("v")

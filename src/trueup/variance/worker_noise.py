@@ -11,15 +11,17 @@ from trueup.algorithms.driver import learn
 from trueup.algorithms.native import Moderated
 from trueup.algorithms.survey import survey
 from trueup.apart import Apart, set_apart
-from trueup.engines.memory import MemoryEngine
+from trueup.engines.memory import engine_of
+from trueup.variance.certainty import Certainty
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from trueup.algorithms.contract import Facts
     from trueup.answers import Answers
-    from trueup.arrays import Floats
-    from trueup.engines.protocol import Engine
+    from trueup.arrays import Bools, Floats
+    from trueup.block import Block
+    from trueup.engines.protocol import Engine, Kept
 
 ROUNDS = 12
 
@@ -59,6 +61,22 @@ class WorkerNoise:
         workers = facts.panel_sum((facts.n_informative >= 2).astype(np.float64))
         return np.maximum(workers - 1.0, 1.0)
 
+    def certainty(self, engine: Engine, nu: Floats, shift: Floats) -> Certainty:
+        """Say how sure the variances are that an engine keeps as "v" and "v_interval"."""
+        gross: Bools = np.broadcast_to(np.False_, (engine.problem.n_questions,))
+        if self.apart.n_gross:
+            gross = self.apart.gross
+        return Certainty(
+            engine.kept("v"),
+            engine.kept("v_interval"),
+            nu,
+            shift,
+            self.shift_freedom,
+            gross,
+            interval="v_interval",
+            aside="gross" if self.apart.n_gross else "",
+        )
+
     @property
     def bias_variance(self) -> Floats:
         """Variance of the biases of each panel."""
@@ -68,10 +86,9 @@ class WorkerNoise:
 
 
 def worker_noise(
-    answers: Answers,
+    answers: Answers | Engine,
     *,
     bias: Floats | None = None,
-    engine: Engine | None = None,
     facts: Facts | None = None,
     without: Collection[str] = (),
 ) -> WorkerNoise:
@@ -80,10 +97,10 @@ def worker_noise(
     `bias` are biases that the first step has taken off already, `facts` what it knew of the answers; `without` leaves
     out pieces of the recipe, see `trueup.variance.moderated.PIECES`.
     """
-    engine = engine or MemoryEngine(answers)
+    engine = engine_of(answers)
     if bias is not None:
-        engine, facts = engine.adjusted(bias, None), None
-    apart = set_apart(engine, facts or survey(engine, answers), without=without)
+        engine, facts = less_bias(engine, bias), None
+    apart = set_apart(engine, facts or survey(engine), without=without)
     facts = apart.facts
     judge = Moderated(toward="mean" if "median level" in without else "median")
     state = learn(judge, apart.engine, facts, max_iter=ROUNDS, tol=0.0).state
@@ -98,3 +115,12 @@ def worker_noise(
     return WorkerNoise(
         apart, variance * facts.spread(factor), np.maximum(apart.freedom - taken, 0.0)
     )
+
+
+def less_bias(engine: Engine, bias: Floats) -> Engine:
+    """Return an engine over the answers less the bias of their worker."""
+
+    def change(block: Block, kept: Kept) -> Block:  # noqa: ARG001
+        return block.adjusted(bias[block.worker_slice], None)
+
+    return engine.changed(change)

@@ -24,7 +24,6 @@ from trueup.report.result.facts import Facts, percent
 from trueup.variance import mean_sandwich, psi_h
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
     from trueup.result import Estimate
 
 POINTS = 81
@@ -91,10 +90,9 @@ def _others(est: Estimate, psi: float) -> tuple[float, float]:
     """Return another estimate of the variance, and the one that the paper prints."""
     if est.aggregate.bias is not None:  # its residuals are those of answers less a bias
         return psi, float("nan")
-    clean: Answers = est.answers if est.biases is None else est.biases.remove(est.answers)
-    printed = float(psi_h(clean, est.aggregate)[0])
+    printed = float(psi_h(None, est.aggregate)[0])
     try:
-        other = float(mean_sandwich(clean, est.aggregate)[0])
+        other = float(mean_sandwich(None, est.aggregate)[0])
     except TrueupError:  # the method does not say how much each answer counts
         return psi, printed
     return (other if other > 0 else psi), printed

@@ -49,7 +49,8 @@ class Judged:
     @cached_property
     def deviation(self) -> Floats:
         """Standard deviation of the errors, NaN where unknown."""
-        return np.sqrt(self.est._noise)  # noqa: SLF001
+        variance: Floats = self.est.worker_columns["variance"]
+        return np.sqrt(variance)
 
     @property
     def low(self) -> Floats:
@@ -82,7 +83,8 @@ class Judged:
     def bias(self) -> Floats:
         """Bias of each worker, NaN where unknown."""
         if self.removed or self.verdicts is None:
-            return self.est._bias  # noqa: SLF001
+            bias: Floats = self.est.worker_columns["bias"]
+            return bias
         return self.verdicts.bias
 
     @cached_property

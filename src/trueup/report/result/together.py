@@ -50,7 +50,7 @@ class Map:
 
 def residual_map(est: Estimate, workers: Ints) -> Map:
     """Correlate what is left of the answers of some workers, each less its own mean, over shared questions."""
-    answers = est.answers if est.biases is None else est.biases.remove(est.answers)
+    answers = est.aggregate.engine.gather()  # less the biases, where they were taken off
     column = np.full(answers.n_workers, -1)
     column[workers] = np.arange(len(workers))
     question = np.repeat(np.arange(answers.n_questions), answers.counts)

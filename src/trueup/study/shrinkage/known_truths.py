@@ -10,8 +10,9 @@ import numpy as np
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.gold import calibrate
+from trueup.intervals import student_quantile
 from trueup.report.page import Figure, Section, Table
-from trueup.second_step import second_step, student_quantile
+from trueup.second_step import second_step
 from trueup.shrinkage import Adaptive
 from trueup.study.harness import LEVEL
 from trueup.study.shrinkage.charts import marks
