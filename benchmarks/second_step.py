@@ -1,7 +1,7 @@
 """Speed of the second step and of `method="auto"`, as ratios measured in one run. Writes benchmarks/second_step.md.
 
 python benchmarks/second_step.py            all parts, about a minute
-python benchmarks/second_step.py --small    a tenth of the size, to try the script
+python benchmarks/second_step.py --quick    a tenth of the size, to try the script
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from first_step import best, in_turns, machine
+from first_step import best, in_turns
+from measure import machine
 
 import trueup
 from trueup.algorithms import CRH, run
@@ -107,19 +108,25 @@ def panels(count: int) -> list[str]:
 def main() -> None:
     """Run all parts and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="a tenth of the size")
-    small = parser.parse_args().small
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the size; nothing is written"
+    )
+    quick = parser.parse_args().quick
     start = time.perf_counter()
     sections = [
-        ["# Benchmarks of the second step", "", f"Printed by `make bench`. {machine()}."],
-        large(100_000 if small else 1_000_000),
+        [
+            "# Benchmarks of the second step",
+            "",
+            f"Printed by `make bench`. {machine('numpy', 'scipy')}.",
+        ],
+        large(100_000 if quick else 1_000_000),
         auto_by_size(),
-        panels(100 if small else 1000),
+        panels(100 if quick else 1000),
     ]
     text = "\n\n".join("\n".join(section) for section in sections) + "\n"
     print(text)
     print(f"{time.perf_counter() - start:.0f} s")
-    if not small:
+    if not quick:
         RESULTS.write_text(text)
 
 

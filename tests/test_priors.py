@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
 from trueup import TrueupError
-from trueup.shrinkage import Mixture, Normal, Posterior
+from trueup.shrinkage import Mixture, Normal, Posterior, expectation, mixture
 from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.expectation import Components, fit_location, fit_one, fit_scale
 from trueup.shrinkage.grouped import OwnMeans, OwnPriors
@@ -442,6 +442,50 @@ def test_location_mixture_is_the_integral() -> None:
     belongs = prior.belongs(np.array([0]), x[None], v[None])[0]
     np.testing.assert_allclose(belongs, soft, atol=1e-3)
     np.testing.assert_allclose(belongs.sum(axis=0), 1.0, rtol=1e-12)
+
+
+CREWS = (expectation.threads, expectation.alone)
+
+
+def clusters(questions: int) -> tuple[Floats, Floats]:
+    """Aggregates in three clusters, and their variances."""
+    rng = np.random.default_rng(27)
+    v = rng.uniform(0.1, 0.5, questions)
+    middle = rng.choice([0.0, 3.0, 9.0], questions) + rng.normal(0, 0.5, questions)
+    return middle + np.sqrt(v) * rng.standard_normal(questions), v
+
+
+def test_a_few_points_are_as_good_as_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many questions make the density of tau2 narrow."""
+    x, v = clusters(6000)
+    panels = np.array([0, 6000])
+    chosen = choose(x, v, panels)
+    few = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
+    monkeypatch.setattr(mixture, "NARROW", 0.0)
+    grid = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
+    assert (few.nodes.weight > 0).sum() == mixture.FEW
+    assert (grid.nodes.weight > 1e-12).sum() > 3 * mixture.FEW
+    assert few.nodes.weight.sum() == pytest.approx(1.0, rel=1e-12)
+    one, other = (prior.posterior(x, v, v_interval=2 * v) for prior in (few, grid))
+    for name in ("mean", "variance", "shrinkage"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-11)
+    row = np.array([0])
+    soft, hard = (prior.belongs(row, x[None], v[None]) for prior in (few, grid))
+    np.testing.assert_allclose(soft, hard, atol=1e-11)
+
+
+def test_pieces_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, v = clusters(2000)
+    start = Components(
+        np.full((1, 3), 1 / 3), np.array([[0.0, 2.0, 6.0]]), np.ones((1, 3)), np.zeros(1)
+    )
+    whole = fit_location(x[None], v[None], start, crew=expectation.alone)
+    monkeypatch.setattr(expectation, "LONGEST", 150)
+    several = [fit_location(x[None], v[None], start, crew=each) for each in CREWS]
+    for name in ("pi", "mu", "tau2", "fit"):
+        one, other = (getattr(found, name) for found in several)
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, getattr(whole, name), rtol=1e-10)
 
 
 def test_scale_mixture_is_a_sum_of_two() -> None:

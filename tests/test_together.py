@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -189,6 +189,36 @@ def test_the_most_active_workers_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     assert found(result) == {(0, 1)}
     assert "Only the 6 workers with most answers, of 12, were looked at." in str(result)
     assert "A sample of " in str(result)
+
+
+def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = panel(1, n=12, m=400, rho=0.95, pairs=((3, 10),))
+    x[0, 1:] = np.nan
+    whole = together(x)
+    monkeypatch.setattr(module, "MANY", 4000)
+    monkeypatch.setattr(module, "ENOUGH", 2000)
+    result = together(x)
+    assert found(result) == found(whole) == {(3, 10)}
+    assert whole.n_questions == 400
+    assert result.n_questions == 400 * 2000 // 4401
+    assert result.partner[10] == 3
+    assert len(result.partner) == 12
+    assert result.notes[-1] == "A sample of 181 of 400 questions was looked at."
+    assert "A sample of" not in str(whole)
+
+
+def test_the_noise_that_an_estimate_has_is_the_one_that_would_be_found() -> None:
+    x = panel(3, n=12, m=120, rho=0.9, pairs=((3, 10),))
+    several: tuple[dict[str, Any], ...] = (
+        {"method": "crh"},
+        {"method": "native", "shrink": "normal"},
+        {"bias": True},
+    )
+    for options in several:
+        est = trueup.estimate(x, **options)
+        assert together(est).z == pytest.approx(together(x).z, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import trueup
-from trueup import TrueupError
+from trueup import TrueupError, together
 from trueup import verdicts as words
 from trueup.verdicts import worker_table
 
@@ -46,6 +48,35 @@ def test_every_oddity_is_named_and_nobody_else() -> None:
     assert "identical answers with 7" in text
     assert "answers too low (harsh), by 1.91 ± 0.25" in text
     assert "answers far off, 14% of them" in text
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Whether the estimate has the noise of the workers or not."""
+    x = trueup.simulate(workers=14, questions=400, variance="fixed", seed=3).answers.to_matrix()
+    x[3] -= 2.0
+    x[5] += 5.0 * np.random.default_rng(1).normal(size=400)
+    x[7] = x[6]
+    x[8, ::8] += 30.0
+    x[0, 1:] = np.nan
+    est = trueup.estimate(x, "native", "normal")
+    if not known:
+        est = replace(est, second_step=replace(est.second_step, noise=None))
+    whole = worker_table(est)
+    monkeypatch.setattr(together, "MANY", 4000)
+    monkeypatch.setattr(together, "ENOUGH", 2000)
+    part = worker_table(est)
+    assert part.flags == whole.flags
+    assert part.flags[0] == (words.TOO_FEW,)
+    assert part.partner[7] == 6
+    assert "A sample of 153 of 400 questions was looked at." in str(part)
+    assert "A sample of" not in str(whole)
+    assert np.array_equal(part.variance, whole.variance, equal_nan=True) == known
+    ours = part.bias[1:] - whole.bias[1:]
+    assert np.abs(ours / part.bias_std_error[1:]).max() < 4.0
+    assert len(part.workers) == 14
 
 
 def test_the_frame_has_a_row_per_worker() -> None:

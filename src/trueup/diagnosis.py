@@ -282,7 +282,7 @@ def diagnose_all(
     from trueup.estimation import estimate
     from trueup.needs import needs
     from trueup.result import Estimate
-    from trueup.together import together
+    from trueup.together import noise_of, together
     from trueup.verdicts import worker_table
 
     missing: list[str] = []
@@ -310,7 +310,7 @@ def diagnose_all(
         panels = affordable if affordable >= FEWEST_PANELS else 0
         done = f"only {panels} resamples were made" if panels else "it was left out"
         missing.append(f"the condition by resampled workers: with so many answers {done}.")
-    noise = worker_noise(data)
+    noise = noise_of(est) or worker_noise(data)
     with Progress("diagnose", 5, shown=progress) as bar:
         ties = found("who errs together", lambda: together(est, noise=noise, seed=seed))
         bar.step("workers")

@@ -137,8 +137,7 @@ def cut(engine: Engine, seed: int, size: int | None = None) -> Cut:
 
 def question_draws(answers: Answers, seed: int) -> Floats:
     """Return a number for each question that looks random and follows from its id and the seed."""
-    code = drawn(id_hashes(answers.origin.question_ids.values), seed)
-    return code if answers.question_source is None else code[answers.question_source]
+    return drawn(id_hashes(answers.question_ids.values), seed)
 
 
 def id_hashes(values: Any) -> NDArray[np.uint64]:

@@ -34,6 +34,9 @@ the binomial distribution.
 The false discovery rate of both together is held at 5% (Benjamini and Hochberg, Journal of the Royal Statistical
 Society B 1995), and what is too small to matter is not reported. With R the correlations of the pairs found, and 0
 elsewhere, n workers are worth `n / (1 + (n - 1) mean R)` independent ones (Kish, Survey Sampling 1965).
+
+With more than two million answers or fifty thousand questions a sample of the questions is looked at, with about a
+hundred answers of each worker: two who copy are seen in a hundred shared questions as well as in a thousand.
 """
 
 from __future__ import annotations
@@ -76,6 +79,10 @@ CLEAR = 3.0
 ROUNDS, FEWEST_ROUNDS, EASY = 20, 3, 2e7
 #: Turns that find the variances of the workers, pseudo-answers at the typical one, and the smallest variance.
 TURNS, PSEUDO, SMALLEST = 10, 2.0, 1e-3
+#: Answers, or questions, above which a sample of the questions is looked at; how many answers of each worker that has,
+#: and between which limits of all.
+MANY, MANY_QUESTIONS = 2_000_000, 50_000
+EACH, ENOUGH, MOST_ANSWERS = 100, 300_000, 1_000_000
 #: Pairs of answers that are looked at, at most; by products of whole arrays a pair costs so many times less.
 MOST_WORK = 5e8
 DENSE = 16.0
@@ -134,6 +141,12 @@ class Together:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def among(self, looked: Looked) -> Together:
+        """Return what was found in a sample, with the numbers that workers have among all answers."""
+        first, second = looked.workers[self.first], looked.workers[self.second]
+        notes = (*self.notes, looked.note)
+        return replace(self, answers=looked.whole, first=first, second=second, notes=notes)
 
     @property
     def pairs(self) -> Any:
@@ -225,7 +238,7 @@ def together(
         `options` are those of `Answers.of`. The truths are made here, whatever the first step of an estimate was: the
         pull of a pair on its own truths must be known to be taken off.
     noise : WorkerNoise, optional
-        Of these answers, where it has been computed already.
+        Of these answers, where it has been computed already. That of a sample is computed here.
     seed : int
         Of the sample of questions that is looked at where there are very many.
 
@@ -240,13 +253,65 @@ def together(
     data = answers.answers if isinstance(answers, Estimate) else Answers.of(answers, **options)
     if data.n_panels > 1:
         raise TrueupError("answers: these are panels; take one of them, `answers.panel(b)`.")
+    looked = Looked.of(data, seed)
+    if looked is not None:
+        return together(looked.answers, seed=seed).among(looked)
     flat = _Flat.of(data, seed)
     if len(flat.one) == 0:
         return _nothing(flat)
+    if noise is None and isinstance(answers, Estimate):
+        noise = noise_of(answers)
     noise = worker_noise(data) if noise is None else noise
     errors = _errors(flat, noise)
     same = _identical(flat)
     return _gather(flat, errors, same)
+
+
+def noise_of(estimate: Estimate) -> WorkerNoise | None:
+    """Return the noise of the workers if the estimate has it already, of its answers as they were read."""
+    taken = estimate.biases is not None or estimate.aggregate.bias is not None
+    return None if taken or estimate.calibration is not None else estimate.second_step.noise
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """A sample of the questions of a large problem.
+
+    Attributes
+    ----------
+    whole, answers : Answers
+        All answers, and those of the sample.
+    workers : array
+        Number that each worker of the sample has among all.
+    """
+
+    whole: Answers
+    answers: Answers
+    workers: Ints
+
+    @classmethod
+    def of(cls, data: Answers, seed: int = 0) -> Looked | None:
+        """Draw a sample; None where there are not that many answers."""
+        if data.n_answers <= MANY and data.n_questions <= MANY_QUESTIONS:
+            return None
+        wanted = min(max(EACH * data.n_workers, ENOUGH), MOST_ANSWERS)
+        questions = sample_of(data, seed, max(data.n_questions * wanted // data.n_answers, FEWEST))
+        if questions is None:
+            return None
+        present = np.zeros(data.n_workers, dtype=bool)
+        present[data.workers[expand(data.indptr[questions], data.counts[questions])]] = True
+        return cls(data, data.subset(questions), np.flatnonzero(present))
+
+    def spread(self, each: Floats, empty: float) -> Floats:
+        """Return numbers of the workers of the sample as numbers of all, `empty` for the others."""
+        result = np.full(self.whole.n_workers, empty)
+        result[self.workers] = each
+        return result
+
+    @property
+    def note(self) -> str:
+        """Say that it is a sample."""
+        return f"A sample of {self.answers.n_questions:,} of {self.whole.n_questions:,} questions was looked at."
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,9 @@ standard deviation of a typical answer, a small effect (Cohen, Statistical Power
 of their question, the bias of the worker taken off; at least two of them and a tenth of its answers are pointed out.
 
 Of a worker with fewer than five answers to questions that somebody else answered, nothing of this is said.
+
+With very many answers biases, far answers and pairs are those of a sample of the questions (`trueup.together`), and so
+is the noise where the estimate does not have it.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.results import make_frame
 from trueup.result import SAME_ANSWER, SHARES_NOTHING
-from trueup.together import Together
+from trueup.together import Looked, Together, noise_of
 from trueup.together import together as find_together
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
@@ -95,6 +98,10 @@ class WorkerTable:
         What stands out, in words.
     median_variance : float
         Variance of the median worker.
+    together : Together
+        Who errs together with whom.
+    note : str
+        That only a sample of the questions was looked at, if so.
     """
 
     estimate: Estimate
@@ -111,6 +118,8 @@ class WorkerTable:
     partner: Ints
     flags: tuple[tuple[str, ...], ...]
     median_variance: float
+    together: Together
+    note: str = ""
 
     @property
     def judged(self) -> Bools:
@@ -181,7 +190,7 @@ class WorkerTable:
                 f" {counted(few, 'worker')} {verb} fewer than {FEWEST} answers to questions that others answered as "
                 f"well: {TOO_FEW}."
             )
-        return text
+        return f"{text} {self.note}".rstrip()
 
     def describe(self, number: int) -> str:
         """Return a sentence on one worker, with the numbers behind its flags."""
@@ -237,21 +246,37 @@ def worker_table(
     answers = estimate.answers
     if answers.n_panels > 1:
         raise TrueupError("estimate: it is of panels; ask for the workers of one of them.")
-    noise = worker_noise(answers) if noise is None else noise
+    looked = Looked.of(answers)
+    noise = noise or noise_of(estimate)
+    if looked is None:
+        part, spread = answers, _all
+        noise = seen = noise or worker_noise(answers)
+    else:
+        part, spread = looked.answers, looked.spread
+        seen = worker_noise(part)
     if together is None:
-        together = find_together(estimate, noise=noise)
+        together = find_together(part, noise=seen)
+        together = together if looked is None else together.among(looked)
     facts = estimate.aggregate.facts
     shared = facts.n_informative.astype(np.int64)
-    variance, lower, upper = _noise(noise)
-    biases = estimate.biases or estimate_biases(answers)
-    value, error = (
-        np.where(noise.count > 0, each, np.nan) for each in (biases.value, biases.std_error)
-    )
+    if noise is None:
+        count, kurtosis = spread(seen.count, 0.0), _kurtosis(seen)
+        variance, lower, upper = (spread(each, np.nan) for each in _noise(seen, kurtosis))
+    else:
+        count = noise.count
+        variance, lower, upper = _noise(noise, _kurtosis(seen))
+    if estimate.biases is not None:
+        value, error = estimate.biases.value, estimate.biases.std_error
+    else:
+        biases = estimate_biases(part)
+        value, error = (spread(each, np.nan) for each in (biases.value, biases.std_error))
+    value, error = (np.where(count > 0, each, np.nan) for each in (value, error))
+    far = _far_off(seen)
+    count_far, far_off = spread(far[0], 0.0), spread(far[1], np.nan)
     judged = shared >= FEWEST
     clear = judged & (np.abs(value) > CLEAR * error)
-    count_far, far_off = _far_off(noise)
-    seen = variance[judged & ~np.isnan(variance)]
-    median = float(np.median(seen)) if len(seen) else np.nan
+    known = variance[judged & ~np.isnan(variance)]
+    median = float(np.median(known)) if len(known) else np.nan
     marks = {
         NOISY: judged & (lower > MUCH * median) & (median > 0),
         FAR_OFF: judged & (count_far >= FEWEST_FAR) & (far_off >= SHARE_FAR),
@@ -286,15 +311,22 @@ def worker_table(
         partner=together.partner,
         flags=tuple(map(tuple, flags)),
         median_variance=median,
+        together=together,
+        note="" if looked is None else looked.note,
     )
 
 
-def _noise(noise: WorkerNoise) -> tuple[Floats, Floats, Floats]:
+def _all(each: Floats, empty: float) -> Floats:  # noqa: ARG001
+    """Return numbers of all workers as they are; see `Looked.spread`."""
+    return each
+
+
+def _noise(noise: WorkerNoise, kurtosis: float) -> tuple[Floats, Floats, Floats]:
     """Return the variance of each worker and its 95% interval, NaN where there is nothing to learn it from."""
     from scipy.special import chdtri
 
     known = (noise.count > 0) & (noise.pool > 0)
-    freedom = (noise.freedom + PSEUDO) / (1.0 + 0.5 * _kurtosis(noise))
+    freedom = (noise.freedom + PSEUDO) / (1.0 + 0.5 * kurtosis)
     variance = np.where(known, noise.variance, np.nan)
     # chdtri takes the probability above
     return (
@@ -360,18 +392,16 @@ def _robust_scale(noise: WorkerNoise) -> float:
 
     The mean over blocks of their median distances: one number, found in one pass.
     """
-    found: list[tuple[float, float]] = []
 
     def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
         several = block.spread((block.counts >= 3).astype(np.float64))
         distance = np.abs(block.residuals(block.median))
-        middle = segment_median(distance, several, np.array([0, len(distance)]))
-        found.append((float(middle[0]), float(several.sum())))
-        return Visit()
+        middle = float(segment_median(distance, several, np.array([0, len(distance)]))[0])
+        count = float(several.sum())
+        return Visit(panel_sums=np.array([[middle * count], [count]]))
 
-    noise.apart.engine.sweep(visit)
-    scales = np.array(sorted(found))
-    if scales[:, 1].sum() == 0:
+    total, count = noise.apart.engine.sweep(visit).panel_sums[:, 0]
+    if count == 0:
         return 0.0
-    middle = float(np.average(scales[:, 0], weights=scales[:, 1]))
+    middle = float(total / count)
     return NORMAL * middle if middle > 0 else float(np.sqrt(noise.apart.facts.pool.max()))

@@ -179,6 +179,7 @@ def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> li
 
 
 def numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
+    """Return the covariates of each question, None where there are none."""
     import numpy as np
 
     from trueup.io.attributes import read_covariates

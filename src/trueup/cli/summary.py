@@ -107,17 +107,14 @@ def least_certain(est: Estimate) -> list[str]:
 def to_look_at(est: Estimate) -> list[str]:
     """Show the workers that stand out, and say what those who err together do to the intervals."""
     from trueup.errors import TrueupError
-    from trueup.together import together
-    from trueup.variance.worker_noise import worker_noise
     from trueup.verdicts import worker_table
 
     try:
-        noise = worker_noise(est.answers)
-        tied = together(est, noise=noise)
-        table = str(worker_table(est, together=tied, noise=noise))
+        table = worker_table(est)
     except TrueupError as error:
         return ["Workers", f"  {error}"]
-    return ["Workers", *(f"  {line}" for line in (*table.splitlines(), *err_together(tied)))]
+    lines = (*str(table).splitlines(), *err_together(table.together))
+    return ["Workers", *(f"  {line}" for line in lines)]
 
 
 def err_together(tied: Together) -> list[str]:

@@ -72,6 +72,9 @@ class BolderPrior:
     ) -> Posterior:
         """Move the aggregates of each panel by the prior that it has."""
         groups, x, v = Groups.of(x, v, panels)
+        if len(self.parts) == len(groups.sizes) == 1 and isinstance(self.parts[0].prior, Soft):
+            # A mixture of the only panel does not ask what the normal prior would have said.
+            return self.parts[0].prior.posterior(x, v, panels=groups.panels, **known)
         common = self.normal.posterior(x, v, panels=groups.panels, **known)
         if not self.parts:
             return common

@@ -12,22 +12,25 @@ The halves may have biases of their own, so their mean difference, weighted by u
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.arrays import expand, offsets, segment_sum
 from trueup.errors import TrueupError
-from trueup.shrinkage.expectation import fit_location, fit_scale
+from trueup.shrinkage.expectation import alone, fit_location, fit_scale
 from trueup.shrinkage.mixture import FLOOR, SCALE, Chosen, plug_in
 from trueup.shrinkage.normal import Normal
-from trueup.shrinkage.quadrature import CELLS, Scale, tiles
+from trueup.shrinkage.quadrature import CELLS, Scale, side_by_side, tiles
 
 if TYPE_CHECKING:
     from trueup.arrays import Bools, Floats, Ints
     from trueup.shrinkage.contract import Halves, Posterior
+    from trueup.shrinkage.quadrature import Tile
 
 LEAST = 8  # questions answered in both halves
+SMALL = 1 << 13  # questions of a half that is hardly worth a thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +143,28 @@ class Trial:
         for kind in np.unique(kinds[kinds > 0]):
             mine = np.flatnonzero(kinds == kind)
             at = expand(self.panels[mine], lengths[mine])
-            x, v = self.x[at], self.v[at]
-            new = np.empty(len(x))
-            room = max(CELLS // 4, int(lengths[mine].max()))
-            for rows, pick in tiles(offsets(lengths[mine]), room):
-                scale, start = chosen.of(self.panel[mine[rows]])
-                v_here = v[pick].reshape(len(rows), -1)
-                floor = FLOOR * np.median(v_here, axis=1)
-                scale = Scale(
-                    scale.centre, scale.unit, np.maximum(floor, scale.floor), scale.usable
-                )
-                t, u = scale.place(x[pick].reshape(len(rows), -1)), scale.spread(v_here)
-                found = (fit_scale if kind == SCALE else fit_location)(t, u, start)
-                mean = plug_in(t, u, found, shared_location=kind == SCALE)
-                mean = scale.centre[:, None] + scale.unit[:, None] * mean
-                new[pick] = mean.reshape(new[pick].shape)
-            predicted[at] = new
+            predicted[at] = self._mixture(chosen, mine, self.x[at], self.v[at])
+        return predicted
+
+    def _mixture(self, chosen: Chosen, mine: Ints, x: Floats, v: Floats) -> Floats:
+        """Predict by the mixture of one kind, fitted anew to each of these halves."""
+        scale_mixture = chosen.kind[self.panel[mine[0]]] == SCALE
+        lengths = np.diff(self.panels)[mine]
+        predicted = np.empty(len(x))
+
+        def fit(tile: Tile) -> None:
+            rows, pick = tile
+            scale, start = chosen.of(self.panel[mine[rows]])
+            v_here = v[pick].reshape(len(rows), -1)
+            floor = FLOOR * np.median(v_here, axis=1)
+            scale = Scale(scale.centre, scale.unit, np.maximum(floor, scale.floor), scale.usable)
+            t, u = scale.place(x[pick].reshape(len(rows), -1)), scale.spread(v_here)
+            fit_anew = fit_scale if scale_mixture else partial(fit_location, crew=alone)
+            found = fit_anew(t, u, start)
+            mean = plug_in(t, u, found, shared_location=scale_mixture)
+            mean = scale.centre[:, None] + scale.unit[:, None] * mean
+            predicted[pick] = mean.reshape(predicted[pick].shape)
+
+        room = max(CELLS // 4, int(lengths.max()))
+        side_by_side(fit, tiles(offsets(lengths), room), len(x) // SMALL)
         return predicted

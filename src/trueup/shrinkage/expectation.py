@@ -17,12 +17,21 @@ A panel that no longer gains leaves the computation, so that a batch costs what 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from trueup.shrinkage.quadrature import processors
+from trueup.shrinkage.scratch import Scratch
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
     from trueup.arrays import Bools, Floats, Ints
 
 ROUNDS = 50
@@ -31,6 +40,18 @@ FIRST_STOP = 5  # round from which a panel may settle
 MOMENT_ROUNDS = 30
 TINY = 1e-300
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
+#: Numbers in a temporary array, and questions: they stay in the cache, and threads rarely wait for the interpreter.
+PIECE, LONGEST = 1 << 17, 1 << 14
+SEVERAL = 3  # pieces from which on threads are worth their start
+NEAR = 150.0  # exponents up to which nothing vanishes, even squared
+scratch = Scratch()
+
+#: Some panels, and some of their questions.
+Piece: TypeAlias = tuple[slice, slice]
+#: Calls a function with every piece and returns the results in their order.
+Crew: TypeAlias = "Callable[[Callable[[Piece], Any], list[Piece]], Iterable[Any]]"
+#: The log likelihood at some parameters, and the next ones.
+Step: TypeAlias = "Callable[..., tuple[Floats, tuple[Floats, Floats, Floats]]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,24 +103,58 @@ def responsibilities(square: Floats, w: Floats, pi: Floats) -> tuple[Floats, Flo
     return r, peak
 
 
+@contextmanager
+def threads() -> Iterator[Crew]:
+    """Give a crew that works side by side where there are several pieces; threads start when they are needed."""
+    with ThreadPoolExecutor(processors()) as pool:
+
+        def crew(look: Callable[[Piece], Any], pieces: list[Piece]) -> Iterable[Any]:
+            return map(look, pieces) if len(pieces) < SEVERAL else pool.map(look, pieces)
+
+        yield crew
+
+
+@contextmanager
+def alone() -> Iterator[Crew]:
+    """Give a crew of this thread alone, where others do the like."""
+    yield map
+
+
+def pieces_of(count: int, questions: int, parts: int) -> list[Piece]:
+    """Cut panels x questions into pieces: several panels, or a part of the questions of one."""
+    room = max(1, min(PIECE // parts, LONGEST))
+    rows = max(1, room // questions)
+    most = -(-questions // -(-questions // room))  # parts of about the same length
+    return [
+        (slice(row, row + rows), slice(at, at + most))
+        for row in range(0, count, rows)
+        for at in range(0, questions, most)
+    ]
+
+
 def fit_location(
-    t: Floats, u: Floats, start: Components, needed: Floats | None = None
+    t: Floats,
+    u: Floats,
+    start: Components,
+    needed: Floats | None = None,
+    crew: Callable[[], AbstractContextManager[Crew]] = threads,
 ) -> Components:
     """Fit location mixtures to panels x questions, from a start.
 
     A panel whose log likelihood would stay below `needed` even if it went on to gain as much in every round as in the
-    last one is left where it is: gains get smaller from round to round.
+    last one is left where it is: gains get smaller from round to round. `crew` does the work: `threads`, or `alone`.
     """
-    return _settle(t, u, start, needed, shared_location=False)
+    with crew() as hands:
+        return _settle(t, u, start, needed, partial(_location_step, hands))
 
 
 def fit_scale(t: Floats, u: Floats, start: Components, needed: Floats | None = None) -> Components:
     """Fit scale mixtures to panels x questions, from a start; see `fit_location`."""
-    return _settle(t, u, start, needed, shared_location=True)
+    return _settle(t, u, start, needed, _scale_step)
 
 
 def _settle(
-    t: Floats, u: Floats, start: Components, needed: Floats | None, *, shared_location: bool
+    t: Floats, u: Floats, start: Components, needed: Floats | None, step: Step
 ) -> Components:
     """Repeat both steps until each panel has settled."""
     needed = np.full(len(t), -np.inf) if needed is None else needed
@@ -107,7 +162,6 @@ def _settle(
     done = Components(pi.copy(), mu.copy(), tau2.copy(), np.full(len(t), -np.inf))
     alive = np.arange(len(t))
     before = np.full(len(t), -np.inf)
-    step = _scale_step if shared_location else _location_step
     for turn in range(ROUNDS):
         fit, new = step(t, u, pi, mu, tau2)
         stop = np.full(len(t), turn == ROUNDS - 1)
@@ -129,24 +183,82 @@ def _settle(
 
 
 def _location_step(
-    t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
+    crew: Crew, t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
     """Return the log likelihood, and the parameters after one step."""
-    questions = t.shape[1]
-    w = 1.0 / (u + tau2[:, :1])
-    square = t[:, None, :] - mu[:, :, None]
-    square *= square
-    r, each = responsibilities(square, w[:, None, :], pi)
-    fit = each.sum(axis=1) - 0.5 * questions * LOG_TWO_PI
-    sums = r @ np.stack([np.ones_like(t), w, w * t], axis=2)
-    new_mu = np.where(sums[..., 1] > TINY, sums[..., 2] / np.maximum(sums[..., 1], TINY), mu)
-    square = t[:, None, :] - new_mu[:, :, None]
-    square *= square
+    count, questions = t.shape
+    log_pi = np.log(np.maximum(pi, TINY))
+
+    def look(piece: Piece) -> tuple[Floats, Floats, Floats]:
+        rows, at = piece
+        return _location_sums(t[rows, at], u[rows, at], log_pi[rows], mu[rows], tau2[rows, :1])
+
+    fit, more, sums = np.zeros(count), np.zeros((count, 2)), np.zeros((*mu.shape, 5))
+    pieces = pieces_of(count, questions, mu.shape[1])
+    # In the order of the pieces, so that the number of threads changes nothing.
+    for (rows, _), found in zip(pieces, crew(look, pieces), strict=True):
+        for total, part in zip((fit, sums, more), found, strict=True):
+            total[rows] += part
+    fit -= 0.5 * questions * LOG_TWO_PI
+    one, w, w_t, w2, w2_t = np.moveaxis(sums, 2, 0)
+    new_mu = np.where(w > TINY, w_t / np.maximum(w, TINY), mu)
+    # The squares are those around the old means: what the new ones take off is known from sums.
+    step = new_mu - mu
+    above = more[:, 0] + (step * (step * w2 - 2.0 * (w2_t - mu * w2))).sum(axis=1)
+    new_tau2 = np.maximum(above / more[:, 1], 0.0)[:, None]
+    return fit, (one / questions, new_mu, np.broadcast_to(new_tau2, mu.shape))
+
+
+def _location_sums(
+    t: Floats, u: Floats, log_pi: Floats, mu: Floats, tau2: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return of some questions, panels x questions, what a step is made of, as sums over them.
+
+    The log likelihood without log(2 pi); with weights `R_jk` those of 1, w, wt, w^2 and w^2 t, panels x components; and
+    `sum_j w_j^2 (sum_k R_jk (t_j - mu_k)^2 - u_j)` and `sum_j w_j^2`.
+    """
+    count, questions = t.shape
+    w = 1.0 / (u + tau2)
+    r, total, fit, square = unscaled(t, w, log_pi, mu)
+    # R itself is never made: its sums are divided by the total.
+    by = scratch("by", count, 5, questions)
+    np.divide(1.0, total, out=by[:, 0])
+    np.multiply(by[:, 0], w, out=by[:, 1])
+    np.multiply(by[:, 1], t, out=by[:, 2])
+    np.multiply(by[:, 1:3], w[:, None], out=by[:, 3:])
+    sums = r @ by.swapaxes(1, 2)
     square *= r
+    away = -2.0 * square.sum(axis=1) * by[:, 1]
     w *= w
-    above = (square.sum(axis=1) * w).sum(axis=1) - (w * u).sum(axis=1)
-    new_tau2 = np.maximum(above / w.sum(axis=1), 0.0)[:, None]
-    return fit, (sums[..., 0] / questions, new_mu, np.broadcast_to(new_tau2, mu.shape))
+    more = np.stack([(away - w * u).sum(axis=1), w.sum(axis=1)], axis=1)
+    return fit.sum(axis=1), sums, more
+
+
+def unscaled(
+    t: Floats, w: Floats, log_pi: Floats, mu: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what `R` is made of, for location mixtures: R is the first divided by the second.
+
+    Then the logarithm of the mixed density of each question, up to log(2 pi) / 2, and `-w (t - mu)^2 / 2`. Arrays with
+    components are scratch, good until the next call in the same thread.
+    """
+    shape = (*mu.shape, t.shape[1])
+    r, square = scratch("r", *shape), scratch("square", *shape)
+    np.subtract(t[:, None, :], mu[:, :, None], out=square)
+    square *= square
+    square *= (-0.5 * w)[:, None, :]
+    peak = np.zeros(t.shape)
+    if square.min(initial=0.0) > -NEAR and log_pi.min(initial=0.0) > -NEAR:
+        np.exp(square, out=r)
+        r *= np.exp(log_pi)[:, :, None]
+    else:
+        np.add(log_pi[:, :, None], square, out=r)
+        r.max(axis=1, out=peak)
+        r -= peak[:, None]
+        np.exp(r, out=r)
+    total = r.sum(axis=1)
+    peak += 0.5 * np.log(total * total * w)
+    return r, total, peak, square
 
 
 def _scale_step(

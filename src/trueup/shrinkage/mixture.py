@@ -24,17 +24,24 @@ from trueup.shrinkage.bolder import BolderPrior, Part
 from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 from trueup.shrinkage.expectation import (
+    LONGEST,
+    PIECE,
+    TINY,
     Components,
     fit_location,
     fit_one,
     fit_scale,
+    pieces_of,
     responsibilities,
+    threads,
+    unscaled,
 )
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
 from trueup.shrinkage.quadrature import (
     CELLS,
     Nodes,
     Scale,
+    Sums,
     integrate,
     interval_variance,
     posterior,
@@ -43,6 +50,7 @@ from trueup.shrinkage.quadrature import (
 
 if TYPE_CHECKING:
     from trueup.arrays import Bools, Floats, Ints
+    from trueup.shrinkage.expectation import Crew, Piece
 
 LEAST = 8  # questions that a mixture can be fitted on
 MOST = 8  # components
@@ -52,6 +60,8 @@ PATIENCE = 2  # numbers of components without improvement after which the search
 FLOOR = 1e-6  # smallest variance, relative to the median of the panel
 HIGHEST = 1e2  # end of the grid of tau2, relative to the spread around the nearest mean
 INNER_ROUNDS = 2  # in which the means are fitted anew at each value of tau2
+NARROW = 0.1  # standard deviation of log tau2 below which a few points are as good as the grid
+FEW = 6  # points then
 NEGLIGIBLE = 1e-12  # weight of a point of the grid that is not read
 ONE, SCALE = 0, 1  # kinds besides the number of components of a location mixture
 SCALE_START = ((0.8, 0.2), (0.25, 6.0))
@@ -235,20 +245,22 @@ class LocationMixture:
         """Return mean, variance and shrinkage of questions, panels x questions."""
         scale = self.scale.rows(rows)
         t, u = scale.place(x), scale.spread(v)
+        log_pi = np.log(np.maximum(self.pi[rows], TINY))
         mean, within, between, shrinkage = (np.zeros(t.shape) for _ in range(4))
         so_far = np.zeros((len(rows), 1))
         for g in self._points(rows):
             p, s = self.nodes.weight[rows, g][:, None], self.nodes.s[rows, g][:, None]
             mu, behind = self.mu[rows, g], self.precision[rows, g]
             w = 1.0 / (u + s)
-            r = self._belongs(t, w, mu, self.pi[rows])
+            r, total, _, apart = unscaled(t, w, log_pi, mu)
             b = u * w
             sums = np.stack([mu, 1.0 / behind], axis=1) @ r
+            sums /= total[:, None]
             # How far apart the components are that a question may belong to, around its own mean.
-            apart = mu[:, :, None] - sums[:, :1]
+            np.subtract(mu[:, :, None], sums[:, :1], out=apart)
             apart *= apart
             apart *= r
-            within += p * (b * s + b * b * (sums[:, 1] + apart.sum(axis=1)))
+            within += p * (b * s + b * b * (sums[:, 1] + apart.sum(axis=1) / total))
             shrinkage += p * b
             e = s * w * t + b * sums[:, 0]
             so_far += p
@@ -266,10 +278,12 @@ class LocationMixture:
         t, u = scale.place(x), scale.spread(v)
         result = np.zeros((len(rows), self.pi.shape[1], t.shape[1]))
         total = np.zeros((len(rows), 1, 1))
+        log_pi = np.log(np.maximum(self.pi[rows], TINY))
         for g in self._points(rows):
             w = 1.0 / (u + self.nodes.s[rows, g][:, None])
             p = self.nodes.weight[rows, g][:, None, None]
-            result += p * self._belongs(t, w, self.mu[rows, g], self.pi[rows])
+            r, whole, *_ = unscaled(t, w, log_pi, self.mu[rows, g])
+            result += p / whole[:, None] * r
             total += p
         return result / total
 
@@ -277,16 +291,10 @@ class LocationMixture:
         """Return the points of the grid that matter."""
         return np.flatnonzero(self.nodes.weight[rows].max(axis=0) > NEGLIGIBLE)
 
-    @staticmethod
-    def _belongs(t: Floats, w: Floats, mu: Floats, pi: Floats) -> Floats:
-        square = t[:, None, :] - mu[:, :, None]
-        square *= square
-        return responsibilities(square, w[:, None, :], pi)[0]
-
     @property
     def entries(self) -> int:
         """Questions to read at a time."""
-        return CELLS // int(self.pi.shape[1])
+        return min(PIECE // int(self.pi.shape[1]), LONGEST)
 
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
@@ -299,6 +307,7 @@ def _average(t: Floats, u: Floats, start: Components) -> tuple[Nodes, tuple[Floa
     count, questions = t.shape
     parts = start.pi.shape[1]
     at_once = max(1, CELLS // (count * questions * parts))
+    log_pi = np.log(np.maximum(start.pi, TINY))
     nearest = np.full(t.shape, np.inf)
     for k in range(parts):
         np.minimum(nearest, (t - start.mu[:, k : k + 1]) ** 2, out=nearest)
@@ -310,29 +319,78 @@ def _average(t: Floats, u: Floats, start: Components) -> tuple[Nodes, tuple[Floa
             np.empty((*s.shape, parts)),
             np.empty((*s.shape, parts)),
         )
-        for begin in range(0, points, at_once):
-            here = slice(begin, min(begin + at_once, points))
-            some = here.stop - begin
-            # Each panel at each value of s is a row of its own.
-            w = (1.0 / (u[:, None, :] + s[:, here, None])).reshape(-1, questions)
-            pi, means = (np.repeat(part, some, axis=0) for part in (start.pi, start.mu))
-            placed = t if some == 1 else np.repeat(t, some, axis=0)
-            both = np.stack([w, w * placed], axis=2)
-            for turn in range(INNER_ROUNDS + 1):
-                square = placed[:, None, :] - means[:, :, None]
-                square *= square
-                r, each = responsibilities(square, w[:, None, :], pi)
-                total = r @ both
-                weight = np.maximum(total[..., 0], np.finfo(float).tiny)
-                if turn < INNER_ROUNDS:
-                    means = np.where(total[..., 0] > 0, total[..., 1] / weight, means)
-            fit[:, here] = (each.sum(axis=1) - 0.5 * np.log(weight).sum(axis=1)).reshape(-1, some)
-            mu[:, here] = means.reshape(-1, some, parts)
-            behind[:, here] = weight.reshape(-1, some, parts)
+        with threads() as crew:
+            for begin in range(0, points, at_once):
+                here = slice(begin, min(begin + at_once, points))
+                some = here.stop - begin
+                # Each panel at each value of s is a row of its own.
+                w = (1.0 / (u[:, None, :] + s[:, here, None])).reshape(-1, questions)
+                placed, means, shares = (
+                    part if some == 1 else np.repeat(part, some, axis=0)
+                    for part in (t, start.mu, log_pi)
+                )
+                for turn in range(INNER_ROUNDS + 1):
+                    each, total = _weigh(placed, w, shares, means, crew)
+                    weight = np.maximum(total[..., 0], np.finfo(float).tiny)
+                    if turn < INNER_ROUNDS:
+                        means = np.where(total[..., 0] > 0, total[..., 1] / weight, means)
+                fit[:, here] = (each - 0.5 * np.log(weight).sum(axis=1)).reshape(-1, some)
+                mu[:, here] = means.reshape(-1, some, parts)
+                behind[:, here] = weight.reshape(-1, some, parts)
         return fit, np.zeros(s.shape), (mu, behind)
 
     high = HIGHEST * np.maximum(nearest.mean(axis=1), 1.0)
-    return integrate(sums, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
+    nodes, more = integrate(sums, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
+    return _fewer(nodes, more, sums)
+
+
+def _fewer(nodes: Nodes, more: tuple[Floats, ...], sums: Sums) -> tuple[Nodes, tuple[Floats, ...]]:
+    """Take a few points of Gauss instead of the grid where the density in log s is narrow.
+
+    They integrate all polynomials that so many points can (Golub and Welsch, Mathematics of Computation 1969), and
+    over so small a range nothing differs from one by more than rounding. The other points get no weight.
+    """
+    at = np.log(nodes.s)
+    middle = (nodes.weight * at).sum(axis=1, keepdims=True)
+    spread = np.sqrt((nodes.weight * (at - middle) ** 2).sum(axis=1, keepdims=True))
+    rows = np.flatnonzero(spread < NARROW)
+    if len(rows) == 0:
+        return nodes, more
+    s, weight = nodes.s[:, :FEW].copy(), nodes.weight.copy()
+    weight[rows] = 0.0
+    for row in rows:
+        z = (at[row] - middle[row]) / spread[row]
+        basis = np.sqrt(nodes.weight[row])[None]
+        for _ in range(FEW - 1):
+            new = z * basis[-1]
+            for _ in range(2):  # once more, for what rounding left
+                new -= (basis @ new) @ basis
+            basis = np.vstack([basis, new / np.sqrt(new @ new)])
+        place, vector = np.linalg.eigh((basis * z) @ basis.T)
+        s[row], weight[row, :FEW] = np.exp(middle[row] + spread[row] * place), vector[0] ** 2
+    points, found = nodes.s.copy(), sums(s)[2]
+    points[:, :FEW] = s
+    for old, new in zip(more, found, strict=True):
+        old[rows, :FEW] = new[rows]
+    return Nodes(points, weight, nodes.c), more
+
+
+def _weigh(t: Floats, w: Floats, log_pi: Floats, mu: Floats, crew: Crew) -> tuple[Floats, Floats]:
+    """Return the log likelihood of rows of questions, up to a constant, and sums of `R w` and `R w t`."""
+
+    def look(piece: Piece) -> tuple[Floats, Floats]:
+        rows, at = piece
+        here, precision = t[rows, at], w[rows, at]
+        r, total, each, _ = unscaled(here, precision, log_pi[rows], mu[rows])
+        by = precision / total
+        return each.sum(axis=1), r @ np.stack([by, by * here], axis=2)
+
+    fit, sums = np.zeros(len(t)), np.zeros((*mu.shape, 2))
+    pieces = pieces_of(len(t), t.shape[1], mu.shape[1])
+    for (rows, _), (each, more) in zip(pieces, crew(look, pieces), strict=True):
+        fit[rows] += each
+        sums[rows] += more
+    return fit, sums
 
 
 @dataclass(frozen=True, eq=False)

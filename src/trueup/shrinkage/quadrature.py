@@ -45,6 +45,7 @@ FLOOR = 1e-9  # smallest variance, relative to the median of the panel
 FAR = 1e70  # aggregates so many standard errors apart are not moved by any digit
 CELLS = 1 << 17  # numbers in a temporary array: they stay in the cache
 SEVERAL = 32  # tiles from which on threads are worth their start
+CROWD = 4  # threads at most: more of them wait for the interpreter
 
 #: Numbers of some panels, and where their questions stand.
 Tile: TypeAlias = "tuple[Ints, Ints | slice]"
@@ -348,8 +349,14 @@ def side_by_side(do: Callable[[Tile], None], parts: Iterable[Tile], about: int) 
         for part in parts:
             do(part)
         return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         list(pool.map(do, parts))
+
+
+def processors() -> int:
+    """Return the number of processors to use."""
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(mine or 1, CROWD)
 
 
 def interval_variance(v: Floats, v_interval: object) -> Floats:

@@ -1,0 +1,309 @@
+"""Estimates from files that are larger than memory: the same two steps, block by block from a working folder.
+
+The files are read once, sorted and encoded into the folder; every pass then reads block after block, and the estimates
+are streamed to a Parquet file. A run that was killed is taken up after its last finished iteration if it is given the
+same folder again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE
+from trueup.choose import CANDIDATES
+from trueup.engines.disk import DiskEngine
+from trueup.engines.disk.intake import ingest
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError, counted, need, quoted
+from trueup.estimation import make_plan
+from trueup.io.results import make_frame
+from trueup.io.table import Ids
+from trueup.progress import Progress
+from trueup.report.whole import whole
+from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
+from trueup.shrinkage.normal import CAUTION
+from trueup.solution import COLUMNS, UNKNOWN, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from trueup.algorithms.contract import Algorithm
+    from trueup.answers import Duplicates
+    from trueup.block import Block
+    from trueup.engines.disk.stored import Stored
+    from trueup.engines.protocol import Kept
+    from trueup.result import Diagnosis
+    from trueup.shrinkage import ShrinkRule
+    from trueup.solution import Solution
+
+#: Questions that are shown, those least certain first.
+SHOWN = 10
+
+
+def estimate(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    out: str | PathLike[str],
+    method: str | Algorithm = "auto",
+    shrink: str | ShrinkRule = "adaptive",
+    variance: str | float | None = None,
+    *,
+    work_dir: str | PathLike[str] | None = None,
+    keep: bool = False,
+    memory_limit: str = "1GB",
+    strict: bool = False,
+    groups: str | None = None,
+    covariates: str | Sequence[str] = (),
+    gold: Mapping[Any, float] | None = None,
+    bias: bool = False,
+    caution: float = CAUTION,
+    level: float = 0.95,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool = False,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+    duplicates: Duplicates = "error",
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: str | Mapping[Any, float] | None = None,
+    answer_variance: str | None = None,
+    **reading: Any,
+) -> DiskEstimate:
+    """Estimate the true value of every question from files of any size, and write them to a Parquet file.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Parquet or delimited text, also packed; patterns such as "answers/*.parquet" too. Rows in any order.
+    out : path
+        The Parquet file for the estimates, with the columns of `Estimate.questions`, in the order of the question ids.
+        It is there whole or not at all.
+    work_dir : path, optional
+        Working folder, on a disk with room for about 30 bytes an answer. By default a temporary one. Given the same
+        folder again, a finished reading is used again if the files have not changed, and a run that was killed goes on.
+    keep : bool
+        Leave what was read in the working folder at the end.
+    memory_limit : str
+        What sorting may use, such as "2GB".
+    strict : bool
+        Stop at rows that cannot be used instead of leaving them out and telling of them.
+    groups, covariates : str, sequence of str
+        Columns of the source.
+    gold : mapping, optional
+        Known truths of some questions, by question id.
+    method, shrink, variance, bias, caution, level, max_iter, tol, seed, threads, progress
+        As for `trueup.estimate`. Variances by "jackknife" or "bootstrap", functions and arrays need all answers in
+        memory and are refused.
+    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance, reading
+        As for `trueup.estimate`; `sep`, `decimal` and `encoding` say how text is written.
+    """
+    plan = make_plan(method, shrink, variance, bias, caution, level, max_iter, tol, seed, threads)
+    target = Path(out)
+    if target.suffix.lower() != ".parquet":
+        raise TrueupError(f"out: {quoted(str(target))} must end in .parquet.")
+    if not isinstance(variance, str | int | float | None):
+        raise TrueupError("variance: on disk it is a name or a number.")
+    with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
+        stored = ingest(
+            source,
+            work_dir,
+            question=question,
+            worker=worker,
+            answer=answer,
+            duplicates=duplicates,
+            transform=transform,
+            bounds=bounds,
+            answer_variance=answer_variance,
+            worker_variance=worker_variance,
+            groups=groups,
+            covariates=covariates,
+            strict=strict,
+            memory_limit=memory_limit,
+            threads=threads,
+            progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
+            **reading,
+        )
+        with stored:
+            bar.step("answers read")
+            engine = DiskEngine(stored, threads=threads)
+            if gold is not None:
+                _keep_gold(engine, gold)
+            labels, numbers = stored.groups, stored.covariates
+            solution = solve(
+                engine,
+                plan,
+                bar,
+                groups=None if labels is None else labels.codes,
+                covariates=None if numbers is None else numbers.values,
+                gold=gold is not None,
+            )
+            found = DiskEstimate.of(stored, solution, target)
+            _write(stored, engine, target)
+            bar.step("estimates written")
+            if keep:
+                engine.journal.clear()
+            else:
+                stored.folder.clear()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class DiskEstimate:
+    """What came out of a run on disk; the estimates themselves are in a file.
+
+    Attributes
+    ----------
+    path : Path
+        The Parquet file with the estimates.
+    diagnosis : Diagnosis
+        What was chosen and why, what the second step did, warnings.
+    level : float
+        Level of the intervals.
+    n_questions, n_workers, n_answers : int
+        How many there are.
+    n_rows, n_missing, n_duplicates, n_malformed : int
+        Rows read, rows without an answer, answers that repeat a worker on a question, rows that could not be used.
+    malformed : tuple of str
+        The first rows that could not be used, and why.
+    least_certain : dict of lists
+        The ten questions with the widest intervals: question, estimate, lower, upper, std_error, n_answers.
+    """
+
+    path: Path
+    diagnosis: Diagnosis
+    level: float
+    n_questions: int
+    n_workers: int
+    n_answers: int
+    n_rows: int
+    n_missing: int
+    n_duplicates: int
+    n_malformed: int
+    malformed: tuple[str, ...]
+    least_certain: dict[str, list[Any]]
+    worker_columns: dict[str, Any]
+
+    @classmethod
+    def of(cls, stored: Stored, solution: Solution, path: Path) -> DiskEstimate:
+        """Take what is small from a solution."""
+        flags = worker_flags(solution.root, solution.aggregate.facts)
+        return cls(
+            path=path,
+            diagnosis=solution.diagnosis,
+            level=solution.plan.level,
+            n_questions=stored.n_questions,
+            n_workers=stored.n_workers,
+            n_answers=stored.n_answers,
+            n_rows=stored.n_rows,
+            n_missing=stored.n_missing,
+            n_duplicates=stored.n_duplicates,
+            n_malformed=stored.malformed.count,
+            malformed=tuple(stored.malformed.examples),
+            least_certain=_least_certain(stored, solution),
+            worker_columns=worker_columns(
+                solution.aggregate, solution.moved, solution.biases, stored.worker_ids, flags
+            ),
+        )
+
+    @cached_property
+    def workers(self) -> Any:
+        """A pyarrow table with a row per worker, in the order of their ids; see `Estimate.workers`."""
+        return make_frame("pyarrow", self.worker_columns, null_columns=UNKNOWN_OF_WORKERS)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        people, asked = counted(self.n_workers, "worker"), counted(self.n_questions, "question")
+        lines = [f"{counted(self.n_answers, 'answer')} of {people} to {asked}"]
+        if self.n_missing:
+            lines.append(f"{self.n_missing:,} of {self.n_rows:,} rows dropped: no answer in them")
+        if self.n_duplicates:
+            lines.append(f"{counted(self.n_duplicates, 'repeated answer')} merged")
+        if self.n_malformed:
+            lines.append(f"{counted(self.n_malformed, 'row')} could not be used")
+        return "\n".join([*lines, str(self.diagnosis), f"estimates in {self.path}"])
+
+
+def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
+    """Return the questions with the largest standard errors."""
+    names = ("estimate", "lower", "upper", "std_error")
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        error = np.where(np.isnan(kept["std_error"]), np.inf, kept["std_error"])
+        worst = np.argsort(-error, kind="stable")[:SHOWN]
+        rows = {name: kept[name][worst] for name in names}
+        rows["n_answers"] = block.counts[worst].astype(np.float64)
+        rows["number"] = (block.start + worst).astype(np.float64)
+        return Visit(rows=rows)
+
+    rows = solution.engine.sweep(visit, reads=names, answers=False).rows
+    error = np.where(np.isnan(rows["std_error"]), np.inf, rows["std_error"])
+    worst = np.argsort(-error, kind="stable")[:SHOWN]
+    numbers = rows.pop("number")[worst].astype(np.int64)
+    found: dict[str, list[Any]] = {"question": [stored.question_id(j) for j in numbers.tolist()]}
+    found |= {name: each[worst].tolist() for name, each in rows.items()}
+    found["n_answers"] = [int(each) for each in found["n_answers"]]
+    return found
+
+
+def _keep_gold(engine: DiskEngine, gold: Mapping[Any, float]) -> None:
+    """Let the engine keep the known truths, NaN where there is none."""
+    pyarrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
+    stored = engine.problem
+    kind = stored.question_ids(0).type
+    try:
+        ids = pyarrow.array(list(gold), type=kind)
+        truth = stored.scale.forward(np.array(list(gold.values()), dtype=np.float64))
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        raise TrueupError(
+            f"gold: its questions must be {kind} as those of the answers, and its truths numbers."
+        ) from None
+    found = np.zeros(len(ids), dtype=bool)
+    parts = []
+    for i in range(stored.n_blocks):
+        at = compute.index_in(stored.question_ids(i), value_set=ids).fill_null(-1).to_numpy()
+        found[at[at >= 0]] = True
+        parts.append(np.where(at >= 0, truth[at], np.nan))
+    if not found.all():
+        missing = ids.take(np.flatnonzero(~found)[:1])[0].as_py()
+        raise TrueupError(
+            f"gold: {counted(int((~found).sum()), 'question')} of it are not in the answers, first {quoted(missing)}."
+        )
+    engine.keep("gold", np.concatenate(parts))
+
+
+def _write(stored: Stored, engine: DiskEngine, path: Path) -> None:
+    """Stream the estimates to a Parquet file."""
+    pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+    with whole(path) as temporary:
+        writer = None
+        try:
+            for i in range(stored.n_blocks):
+                kept = engine.part(i, tuple(COLUMNS.values()))
+                columns: dict[str, Any] = {"question": Ids(stored.question_ids(i))}
+                columns |= {column: kept[name] for column, name in COLUMNS.items()}
+                columns["n_answers"] = stored.block(i, answers=False).counts
+                table = make_frame("pyarrow", columns, null_columns=UNKNOWN)
+                writer = writer or parquet.ParquetWriter(temporary, table.schema)
+                writer.write_table(table)
+        except OSError as error:
+            raise _unwritten(path, error) from error
+        except pyarrow.ArrowException as error:
+            raise TrueupError(f"out: {quoted(str(path))} cannot be written ({error}).") from error
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def _unwritten(path: Path, error: OSError) -> TrueupError:
+    return TrueupError(f"out: {quoted(str(path))} cannot be written ({error.strerror or error}).")

@@ -1,0 +1,10 @@
+"""Answers larger than memory: read once into a working folder, then visited block by block.
+
+`ingest` reads files into a folder, `Stored` is what is in it, `DiskEngine` visits its blocks.
+"""
+
+from trueup.engines.disk.engine import DiskEngine
+from trueup.engines.disk.intake import ingest
+from trueup.engines.disk.stored import Stored
+
+__all__ = ["DiskEngine", "Stored", "ingest"]

@@ -1,0 +1,187 @@
+"""From files of any size to a working folder: read once, cut into buckets, sorted bucket by bucket.
+
+Everything is streamed. Rows are read in their order and cut into buckets by question id; each bucket is sorted in
+memory, repeated answers are settled, values centred, and the outcome appended to plain binary files. So the time grows
+with the number of rows and the memory does not. Questions and workers are numbered in the order of their ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from trueup.engines.disk.folder import META, Folder, as_one, not_writable, speaking
+from trueup.engines.disk.reading import Asked, make_plan, read_all, refuse
+from trueup.engines.disk.rows import NotWholeNumbersError
+from trueup.engines.disk.sorting import sort
+from trueup.engines.disk.stored import FORMAT, Stored
+from trueup.engines.disk.stream import Limits, check_stands, open_files
+from trueup.engines.memory import check_threads
+from trueup.errors import AnswersError, TrueupError
+from trueup.io.delimited import Layout
+from trueup.io.paths import find_paths
+from trueup.io.source import label_of
+from trueup.scale import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from pathlib import Path
+
+    from trueup.answers import Duplicates
+    from trueup.engines.disk.reading import Progress
+
+
+def ingest(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    folder: str | PathLike[str] | None = None,
+    *,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+    duplicates: Duplicates = "error",
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    answer_variance: str | None = None,
+    worker_variance: str | Mapping[Any, float] | None = None,
+    groups: str | None = None,
+    covariates: str | Sequence[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    strict: bool = False,
+    memory_limit: str = "1GB",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Stored:
+    """Read files of any size into a working folder, sorted and encoded; one that is there already is used again.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        Parquet (.parquet, .pq) or delimited text (.csv, .tsv, .txt, also with .gz or .zst behind); patterns too. Rows
+        in any order, ids text or whole numbers. They come out as from `Answers.from_file`, but numbered in their order.
+    folder : path, optional
+        The working folder. By default a temporary one, which goes when what is returned is closed.
+    question, worker, answer, duplicates, transform, bounds, answer_variance, worker_variance, sep, decimal, encoding
+        As for `Answers.from_file`.
+    groups : str, optional
+        Column with the group of each question.
+    covariates : str or sequence of str
+        Columns with numbers known of each question.
+    strict : bool
+        Stop at rows that cannot be used. Otherwise they are left out, counted and named in `Stored.malformed`, unless
+        they are more than half of all.
+    memory_limit : str
+        What DuckDB may use to read text.
+    threads : int, optional
+        Default: the number of processors. It changes the time, not the result.
+    progress : callable, optional
+        Called with what is being done and how much of it is done, from 0 to 1.
+
+    Raises
+    ------
+    AnswersError
+        When the files do not hold usable answers, with file, column, what was found, and what to do.
+    TrueupError
+        When the folder cannot be used: not writable, disk full, used by another run. Nothing half-written stays.
+    """
+    check_threads(threads)
+    if duplicates not in ("error", "mean", "first"):
+        raise AnswersError(f'duplicates: {duplicates!r} is not "error", "mean" or "first".')
+    if answer_variance is not None and worker_variance is not None:
+        raise AnswersError(
+            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
+            "that of its answers if both are known."
+        )
+    asked = Asked(
+        columns={"question": question, "worker": worker, "answer": answer},
+        duplicates=duplicates,
+        scale=Scale(transform, bounds),
+        answer_variance=answer_variance,
+        worker_variance=worker_variance,
+        group=groups,
+        covariates=(covariates,) if isinstance(covariates, str) else tuple(covariates),
+        layout=Layout.of(sep, decimal, encoding),
+        strict=strict,
+        limits=Limits(memory_limit, threads or os.cpu_count() or 1),
+        progress=progress or (lambda _what, _share: None),
+    )
+    held = Folder(folder)
+    try:
+        return _ingest(paths, held, asked)
+    except BaseException:
+        held.close()
+        raise
+
+
+def _ingest(paths: Any, folder: Folder, asked: Asked) -> Stored:
+    found = find_paths(paths).paths
+    for path in found:
+        check_stands(path)
+    stamps = _stamps(found)
+    mark = {"sources": stamps, "options": asked.options, "byteorder": sys.byteorder}
+    stored = Stored.find(folder, mark)
+    if stored is not None:
+        refuse(stored.malformed, stored.n_rows, strict=asked.strict)
+        return stored
+    folder.clear()
+    folder.make()
+    try:
+        with speaking(folder.path):
+            meta = _write(found, folder, asked)
+            _check_unchanged(stamps, _stamps(found))
+            with as_one(folder.answers / META) as file:
+                file.write(json.dumps({**meta, "format": FORMAT, "mark": mark}).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        folder.clear_spool()
+        folder.make()
+    except BaseException as error:
+        with suppress(TrueupError):
+            folder.clear()
+        if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyarrow"):
+            raise not_writable(folder.path, cast("Exception", error)) from error
+        raise
+    return Stored.open(folder)
+
+
+def _stamps(paths: Sequence[Path]) -> list[list[Any]]:
+    """Tell what files are like, so that a change of one shows."""
+    stamps = []
+    for path in paths:
+        try:
+            about = path.stat()
+        except OSError:
+            stamps.append([str(path.absolute()), -1, -1])
+        else:
+            stamps.append([str(path.absolute()), about.st_size, about.st_mtime_ns])
+    return stamps
+
+
+def _check_unchanged(before: list[list[Any]], after: list[list[Any]]) -> None:
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            raise AnswersError(
+                f"{label_of(new[0])}: has changed while it was read. Run again when nothing writes to it."
+            )
+
+
+def _write(paths: list[Path], folder: Folder, asked: Asked) -> dict[str, Any]:
+    """Read, sort and write; return what is to be known of the outcome."""
+    files = open_files(paths, asked.layout, folder)
+    plan = make_plan(files, asked)
+    try:
+        read = read_all(files, plan, folder, asked)
+    except NotWholeNumbersError:
+        # Ids that looked like whole numbers have become text: they are sorted as text from the start.
+        folder.clear_spool()
+        folder.make()
+        plan = replace(plan, whole=False)
+        files = open_files(paths, asked.layout, folder)
+        read = read_all(files, plan, folder, asked)
+    return sort(read, plan, folder, asked, text=files[0].untyped)

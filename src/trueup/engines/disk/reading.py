@@ -1,0 +1,272 @@
+"""From files to buckets of rows: read once, in order, by several threads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from trueup.engines.disk.numeric import NO_NUMBER, examples_of
+from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
+from trueup.engines.disk.spool import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
+from trueup.engines.disk.stream import EXAMPLES, PLACES, Malformed, check_alike, common_type
+from trueup.errors import AnswersError, BadRows, counted, need, quoted
+from trueup.io.columns import choose
+from trueup.io.numbers import _COMMA
+from trueup.io.source import labelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trueup.answers import Duplicates
+    from trueup.arrays import Floats, Indices
+    from trueup.engines.disk.folder import Folder
+    from trueup.engines.disk.rows import Rows
+    from trueup.engines.disk.spool import Bucket
+    from trueup.engines.disk.stream import File, Limits
+    from trueup.io.delimited import Layout
+    from trueup.scale import Scale
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller wants."""
+
+    columns: dict[str, str]
+    duplicates: Duplicates
+    scale: Scale
+    answer_variance: str | None
+    worker_variance: Any
+    group: str | None
+    covariates: tuple[str, ...]
+    layout: Layout
+    strict: bool
+    limits: Limits
+    progress: Progress
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that changes the result."""
+        known = self.worker_variance
+        if hasattr(known, "items"):
+            pairs = sorted((repr(who), repr(variance)) for who, variance in known.items())
+            known = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
+        bounds = self.scale.bounds
+        return {
+            **self.columns,
+            "duplicates": self.duplicates,
+            "transform": self.scale.transform,
+            "bounds": None if bounds is None else [float(bounds[0]), float(bounds[1])],
+            "answer_variance": self.answer_variance,
+            "worker_variance": None if known is None else str(known),
+            "groups": self.group,
+            "covariates": list(self.covariates),
+            "sep": self.layout.sep,
+            "decimal": self.layout.decimal,
+            "encoding": self.layout.encoding,
+        }
+
+
+def make_plan(files: Sequence[File], asked: Asked) -> Plan:
+    """Find the columns that are wanted, and the types of the ids."""
+    known = asked.worker_variance if isinstance(asked.worker_variance, str) else None
+    further = [
+        name for name in (asked.answer_variance, known, asked.group, *asked.covariates) if name
+    ]
+    with labelled(files[0].label):
+        roles = choose(files[0].names, **asked.columns, panel=None, numbers=further)
+    check_alike(files, roles.names)
+    return Plan(
+        question=roles.question,
+        worker=roles.worker,
+        answer=roles.answer,
+        answer_variance=asked.answer_variance,
+        worker_variance=known,
+        group=asked.group,
+        covariates=asked.covariates,
+        scale=asked.scale,
+        decimal=asked.layout.decimal,
+        question_type=common_type(files, roles.question),
+        worker_type=common_type(files, roles.worker),
+        whole=files[0].untyped,
+    )
+
+
+@dataclass
+class Read:
+    """What came out of the files.
+
+    Attributes
+    ----------
+    buckets
+        The rows.
+    workers, groups
+        Their ids, as they came.
+    known
+        Known variance of each worker, NaN where it is not.
+    n_rows, n_missing
+        Rows, and rows without an answer.
+    malformed
+        Rows that cannot be used.
+    """
+
+    buckets: list[Bucket] = field(default_factory=list)
+    workers: Registry = field(default_factory=Registry)
+    groups: Registry = field(default_factory=Registry)
+    known: Floats = field(default_factory=lambda: np.empty(0))
+    n_rows: int = 0
+    n_missing: int = 0
+    malformed: Malformed = field(default_factory=Malformed)
+
+
+def read_all(files: Sequence[File], plan: Plan, folder: Folder, asked: Asked) -> Read:
+    """Read all files into buckets."""
+    expected = max(sum(file.rows() for file in files), 1)
+    pieces = min(MOST_FILES, 1 + expected // ROWS)
+    borders = Borders(_sampled(files, plan, asked.limits), pieces)
+    spool = Spool(folder.spool, "", plan.schema, len(borders))
+    read = Read()
+    with ThreadPoolExecutor(asked.limits.threads) as pool:
+        for file in files:
+            _read_file(file, plan, borders, spool, pool, read, asked, expected)
+    refuse(read.malformed, read.n_rows, strict=asked.strict)
+    if not len(read.workers):
+        dropped = read.n_missing + read.malformed.count
+        found = (
+            f"all {counted(dropped, 'value')} are missing or cannot be used"
+            if dropped
+            else "the table has 0 rows"
+        )
+        raise AnswersError(
+            f"Column {quoted(plan.answer)}: no answers, {found}. Give at least one answer."
+        )
+    read.buckets = spool.close()
+    return read
+
+
+def _read_file(
+    file: File,
+    plan: Plan,
+    borders: Borders,
+    spool: Spool,
+    pool: ThreadPoolExecutor,
+    read: Read,
+    asked: Asked,
+    expected: int,
+) -> None:
+    bad = Malformed()
+
+    def numbered() -> Iterator[tuple[Any, int]]:
+        first = 0
+        for batch in file.batches(plan.names, asked.limits, None if asked.strict else bad):
+            yield batch, first
+            first += len(batch)
+
+    def go(item: tuple[Any, int]) -> Rows:
+        return prepare(plan, *item, borders)
+
+    with labelled(file.label):
+        try:
+            for rows in in_turn(pool, go, numbered(), asked.limits.threads):
+                _take_in(rows, file, plan, spool, read)
+                if asked.strict and read.malformed.count:
+                    break
+                asked.progress("reading", min(read.n_rows / expected, 1.0))
+        except BadRows as error:
+            says = " Rows are counted from 0, without the header." if file.untyped else ""
+            raise BadRows(f"{error}{says}") from error.__cause__
+    read.n_rows += bad.count
+    read.malformed.add(bad.count, bad.examples)
+    refuse(read.malformed, read.n_rows, strict=asked.strict, so_far=True)
+
+
+def _take_in(rows: Rows, file: File, plan: Plan, spool: Spool, read: Read) -> None:
+    """Give workers and groups the numbers they have in all files, and write the rows."""
+    pyarrow = need("pyarrow", "files")
+    read.n_rows += rows.n_rows
+    read.n_missing += rows.n_missing
+    if rows.n_malformed:
+        enough = len(read.malformed.examples) >= EXAMPLES
+        read.malformed.add(rows.n_malformed, [] if enough else examples_of(file, rows.cells))
+    columns = rows.columns
+    if len(rows.workers):
+        number = read.workers.numbers(rows.workers)
+        columns["worker"] = _renumbered(columns["worker"], number)
+        if rows.known is not None:
+            _merge_known(rows.known, number, read, cast("str", plan.worker_variance))
+    if rows.groups is not None and len(rows.groups):
+        columns["group"] = _renumbered(columns["group"], read.groups.numbers(rows.groups))
+    arrays = [columns[name] for name in plan.schema.names]
+    if len(arrays[0]):
+        spool.write(pyarrow.record_batch(arrays, schema=plan.schema), rows.counts)
+
+
+def _renumbered(codes: Any, number: Indices) -> Any:
+    """Replace codes of a batch by those of all; -1 stays."""
+    return need("pyarrow", "files").array(np.append(number, np.int32(-1))[codes.to_numpy()])
+
+
+def _merge_known(known: Floats, number: Indices, read: Read, column: str) -> None:
+    if len(read.known) < len(read.workers):
+        more = np.full(len(read.workers) - len(read.known), np.nan)
+        read.known = np.concatenate([read.known, more])
+    old = read.known[number]
+    differs = ~np.isnan(old) & ~np.isnan(known) & (old != known)
+    if differs.any():
+        at = int(np.argmax(differs))
+        who = read.workers.values[int(number[at])].as_py()
+        raise AnswersError(
+            f"Column {quoted(column)}: worker {quoted(who)} has two different variances, {old[at]:g} and "
+            f"{known[at]:g}. Give one variance per worker, or use answer_variance for variances of single answers."
+        )
+    read.known[number] = np.where(np.isnan(old), known, old)
+
+
+def _sampled(files: Sequence[File], plan: Plan, limits: Limits) -> Any:
+    """Return ids of questions from several places of the files."""
+    pyarrow = need("pyarrow", "files")
+    chosen = files[:: max(1, len(files) // PLACES)]
+    parts = []
+    for file in chosen:
+        with labelled(file.label):
+            for part in file.sample(plan.question, PLACES // len(chosen), limits):
+                ids = part.drop_null()
+                if pyarrow.types.is_dictionary(ids.type):
+                    ids = ids.cast(ids.type.value_type)
+                try:
+                    parts.append(ids.cast(plan.key_type))
+                except pyarrow.ArrowInvalid as error:
+                    if plan.whole:
+                        raise NotWholeNumbersError from error
+                    raise AnswersError(
+                        f"Column {quoted(plan.question)}: holds whole numbers beyond 64 bits. Turn them into text."
+                    ) from error
+    if not parts:
+        return pyarrow.array([], plan.key_type)
+    sample = pyarrow.concat_arrays(parts)
+    return sample.take(np.arange(0, len(sample), 1 + len(sample) // SAMPLE))
+
+
+def refuse(bad: Malformed, n_rows: int, *, strict: bool, so_far: bool = False) -> None:
+    """Stop if rows that cannot be used are not allowed, or, once all are read, more than half."""
+    if not bad.count or not (strict or (2 * bad.count > n_rows and not so_far)):
+        return
+    advice = "Mend them, or leave strict out to go on without them."
+    if not strict:
+        advice = "That is more than half: check that these are the right columns and files."
+    values = [
+        each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
+    ]
+    if any(map(_COMMA.fullmatch, values)):
+        advice = 'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5.'
+    rows = "row" if n_rows == 1 else "rows"
+    raise AnswersError(
+        f"{bad.count:,} of {n_rows:,} {rows} cannot be used, first {bad.examples[0]}. {advice}"
+    )

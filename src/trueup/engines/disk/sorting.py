@@ -1,0 +1,350 @@
+"""From buckets of rows to the files of a working folder: sorted bucket by bucket, and written as they come."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from trueup.arrays import narrow
+from trueup.block import Block
+from trueup.build import _known_variance, _merge, _Sort, centre_in_place
+from trueup.draws import id_hashes
+from trueup.engines.disk.folder import ANSWERS
+from trueup.engines.disk.spool import in_turn, small_enough
+from trueup.engines.memory import load_libraries
+from trueup.errors import AnswersError, counted, need, quoted
+from trueup.io.delimited import _without_nul, whole_number_ids
+from trueup.io.native import sort_order
+from trueup.io.table import Ids
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueup.answers import Duplicates
+    from trueup.arrays import Floats, Indices, Ints
+    from trueup.engines.disk.folder import Folder
+    from trueup.engines.disk.reading import Asked, Read
+    from trueup.engines.disk.rows import Plan
+    from trueup.engines.disk.spool import Bucket
+
+# Answers that a message about repeated ones names.
+NAMED = 3
+
+
+@dataclass
+class _Part:
+    """The answers to some questions, sorted."""
+
+    ids: Any
+    counts: Ints
+    workers: Indices
+    values: Floats
+    centre: Floats
+    std: Floats
+    precision: Floats | None
+    group: Indices | None
+    covariates: list[Floats]
+    n_duplicates: int
+    repeated: list[tuple[object, int]]
+
+
+def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) -> dict[str, Any]:
+    """Sort bucket after bucket and write what comes out."""
+    pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+    ids = _without_nul(plan.worker, read.workers.values) if text else read.workers.values
+    ids = whole_number_ids(ids) if text else ids
+    order = sort_order(ids)
+    rank = np.empty(len(order) + 1, dtype=np.int32)
+    rank[order], rank[-1] = np.arange(len(order)), -1
+    known = _variances(read, order, Ids(ids.take(order)), asked)
+    total = sum(bucket.rows for bucket in read.buckets)
+    kind = pyarrow.int64() if plan.whole else plan.question_type
+    done = n_duplicates = 0
+    repeated: list[tuple[object, int]] = []
+
+    def go(bucket: Bucket) -> tuple[Bucket, _Part]:
+        try:
+            part = _settled(bucket.table(), plan, rank, asked.duplicates, kind)
+        except _TwoLabelsError as error:
+            question, *two = error.args
+            labels = " and ".join(quoted(read.groups.values[code].as_py()) for code in two)
+            raise AnswersError(
+                f"groups: question {quoted(question)} has two labels, {labels}. Give one per question."
+            ) from None
+        if text and pyarrow.types.is_string(kind):
+            _without_nul(plan.question, part.ids)
+        return bucket, part
+
+    load_libraries()
+    cut = (part for bucket in read.buckets for part in small_enough(bucket))
+    threads = asked.limits.threads
+    with _Writer(folder.answers, plan, kind) as writer, ThreadPoolExecutor(threads) as pool:
+        for bucket, part in in_turn(pool, go, cut, threads):
+            n_duplicates += part.n_duplicates
+            repeated += part.repeated[: NAMED - len(repeated)]
+            if not (n_duplicates and asked.duplicates == "error"):
+                writer.add(part)
+            bucket.path.unlink()
+            done += bucket.rows
+            asked.progress("sorting", done / total)
+        if n_duplicates and asked.duplicates == "error":
+            raise _repeated(n_duplicates, repeated, ids.take(order))
+        if known is not None:
+            known.tofile(folder.answers / "worker_variance.f64")
+        parquet.write_table(
+            pyarrow.table({"worker": ids.take(order)}), folder.answers / "worker_ids.parquet"
+        )
+        meta = writer.finish()
+    if plan.group:
+        _finish_groups(folder.answers, read.groups.values, text=text)
+    _check_covariates(folder.answers, plan)
+    ours = sorted(path for name in ANSWERS for path in folder.answers.glob(name))
+    sizes = {path.name: path.stat().st_size for path in ours}
+    return {
+        **meta,
+        "n_workers": len(order),
+        "n_rows": read.n_rows,
+        "n_missing": read.n_missing,
+        "n_duplicates": n_duplicates,
+        "malformed": {"count": read.malformed.count, "examples": read.malformed.examples},
+        "columns": {"question": plan.question, "worker": plan.worker, "answer": plan.answer},
+        "covariates": list(plan.covariates),
+        "sizes": sizes,
+    }
+
+
+def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind: Any) -> _Part:
+    """Sort the rows of a bucket by question and worker, settle repeated answers, centre."""
+    column = {name: table.column(name).combine_chunks() for name in table.column_names}
+    coded = column["question"].dictionary_encode()
+    order = sort_order(coded.dictionary)
+    ids = coded.dictionary.take(order)
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    question = place[coded.indices.to_numpy()]
+    worker = rank[column["worker"].to_numpy()]
+    group, covariates = None, []
+    if plan.group:
+        group = _one_group(column["group"].to_numpy(), question, ids)
+    for k, name in enumerate(plan.covariates):
+        covariates.append(_one_number(column[f"covariate-{k}"].to_numpy(), question, ids, name))
+    numbers = [column[name].to_numpy() for name in ("value", "precision") if name in column]
+    if worker.min(initial=0) < 0:
+        # Some rows have no answer and told only of their question; some questions have no other rows.
+        real = worker >= 0
+        question, worker = question[real], worker[real]
+        numbers = [each[real] for each in numbers]
+        answered = np.zeros(len(ids), dtype=bool)
+        answered[question] = True
+        question = (np.cumsum(answered) - 1)[question].astype(np.int32)
+        ids = ids.take(np.flatnonzero(answered))
+        group = None if group is None else group[answered]
+        covariates = [each[answered] for each in covariates]
+    sort = _Sort.of(question, worker, len(ids), len(rank))
+    indptr, worker = sort.indptr, sort.worker
+    ordered = [sort.follow(each) for each in numbers]
+    values, precision = ordered[0], ordered[1] if len(ordered) > 1 else None
+    n_duplicates = int(np.count_nonzero(sort.again))
+    repeated: list[tuple[object, int]] = []
+    if n_duplicates and duplicates == "error":
+        at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]
+        row = np.searchsorted(indptr, at, side="right") - 1
+        repeated = list(zip(ids.take(row).to_pylist(), worker[at].tolist(), strict=True))
+    elif n_duplicates:
+        first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
+        values, precision = _merge(values, precision, first, duplicates)
+        worker, indptr = worker[first], np.searchsorted(first, indptr)
+    centre = centre_in_place(values, indptr)
+    return _Part(
+        ids=ids.cast(kind),
+        counts=np.diff(indptr),
+        workers=worker.astype(np.int32, copy=False),
+        values=values,
+        centre=centre,
+        std=_std(indptr, worker, values, centre),
+        precision=precision,
+        group=group,
+        covariates=covariates,
+        n_duplicates=n_duplicates,
+        repeated=repeated,
+    )
+
+
+def _std(indptr: Ints, workers: Indices, values: Floats, centre: Floats) -> Floats:
+    """Return the standard deviation of each question, which takes long to find at each pass."""
+    most = int(workers.max(initial=0)) + 1
+    largest = max(len(values), most)
+    block = Block(
+        indptr=narrow(indptr, largest),
+        workers=narrow(workers, largest),
+        values=values,
+        precision=None,
+        n_workers=most,
+        start=0,
+        first_worker=0,
+        panel_questions=np.array([0, len(centre)]),
+        first_panel=0,
+        centre=centre,
+    )
+    return block.std
+
+
+def _one_group(codes: Indices, question: Indices, ids: Any) -> Indices:
+    """Return the group of each question, -1 where it has none."""
+    group = np.full(len(ids), -1, dtype=np.int32)
+    has = codes >= 0
+    group[question[has]] = codes[has]
+    differs = has & (group[question] != codes)
+    if differs.any():
+        at = int(np.argmax(differs))
+        raise _TwoLabelsError(
+            ids[int(question[at])].as_py(), int(codes[at]), int(group[question[at]])
+        )
+    return group
+
+
+class _TwoLabelsError(Exception):
+    """A question has two labels, given by number."""
+
+
+def _one_number(values: Floats, question: Indices, ids: Any, name: str) -> Floats:
+    """Return the number of each question, NaN where none is given."""
+    number = np.full(len(ids), np.nan)
+    has = ~np.isnan(values)
+    number[question[has]] = values[has]
+    differs = has & (number[question] != values)
+    if differs.any():
+        at = int(np.argmax(differs))
+        two = f"{quoted(float(values[at]))} and {quoted(float(number[question[at]]))}"
+        raise AnswersError(
+            f"covariates: question {quoted(ids[int(question[at])].as_py())} has two values of {quoted(name)}, {two}. "
+            "Give one per question."
+        )
+    return number
+
+
+def _repeated(count: int, repeated: list[tuple[object, int]], workers: Any) -> AnswersError:
+    pairs = ", ".join(
+        f"worker {quoted(workers[who].as_py())} on question {quoted(what)}"
+        for what, who in repeated
+    )
+    return AnswersError(
+        f"duplicates: {count:,} answers repeat a worker on the same question, first {pairs}. "
+        'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'
+    )
+
+
+def _variances(read: Read, order: Ints, ids: Ids, asked: Asked) -> Floats | None:
+    """Return the known variance of each worker in the order of their ids."""
+    given = asked.worker_variance
+    if given is None:
+        return None
+    if isinstance(given, str):
+        known = np.full(len(order), np.nan)
+        known[: len(read.known)] = read.known
+        here = np.flatnonzero(~np.isnan(known))
+        # The mapping of the known ones is checked like one of a caller.
+        given = dict(zip(Ids(read.workers.values).tolist(here), known[here].tolist(), strict=True))
+        ids = Ids(read.workers.values.take(order))
+        if not given:
+            return np.full(len(order), np.nan)
+    return _known_variance(cast("Any", SimpleNamespace(worker_ids=ids)), given)
+
+
+class _Writer:
+    """The files of the folder, written as the questions come."""
+
+    def __init__(self, folder: Path, plan: Plan, kind: Any) -> None:
+        pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+        names = ["indptr.i64", "workers.i32", "values.f64", "centre.f64", "std.f64", "hash.u64"]
+        names += ["precision.f64"] if plan.answer_variance else []
+        names += ["group.i32"] if plan.group else []
+        names += [f"covariate-{k}.f64" for k in range(len(plan.covariates))]
+        self._stack = ExitStack()
+        self._files = {
+            name: self._stack.enter_context((folder / name).open("wb")) for name in names
+        }
+        self._schema = pyarrow.schema([("question", kind)])
+        self._ids = self._stack.enter_context(
+            parquet.ParquetWriter(folder / "question_ids.parquet", self._schema)
+        )
+        self._put("indptr.i64", np.zeros(1, dtype=np.int64))
+        self._questions = self._answers = 0
+        self._precision = 0.0
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._stack.close()
+
+    def _put(self, name: str, array: Any) -> None:
+        self._files[name].write(np.ascontiguousarray(array).data)
+
+    def add(self, part: _Part) -> None:
+        """Append questions."""
+        if not len(part.ids):
+            return
+        self._put("indptr.i64", self._answers + np.cumsum(part.counts, dtype=np.int64))
+        self._put("workers.i32", part.workers)
+        self._put("values.f64", part.values)
+        self._put("centre.f64", part.centre)
+        self._put("std.f64", part.std)
+        self._put("hash.u64", id_hashes(part.ids))
+        if part.precision is not None:
+            self._put("precision.f64", part.precision)
+            self._precision += float(part.precision.sum())
+        if part.group is not None:
+            self._put("group.i32", part.group)
+        for k, numbers in enumerate(part.covariates):
+            self._put(f"covariate-{k}.f64", numbers)
+        pyarrow = need("pyarrow", "files")
+        self._ids.write_batch(pyarrow.record_batch([part.ids], schema=self._schema))
+        self._questions += len(part.ids)
+        self._answers += len(part.values)
+
+    def finish(self) -> dict[str, Any]:
+        """Bring everything to the disk, and tell what there is."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        self._stack.close()
+        known = "precision.f64" in self._files
+        return {
+            "n_questions": self._questions,
+            "n_answers": self._answers,
+            "mean_precision": self._precision / self._answers if known else None,
+        }
+
+
+def _finish_groups(folder: Path, labels: Any, *, text: bool) -> None:
+    """Number groups in the order in which questions first have them."""
+    pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+    codes = np.fromfile(folder / "group.i32", dtype=np.int32)
+    used, first = np.unique(codes[codes >= 0], return_index=True)
+    used = used[np.argsort(first)]
+    number = np.full((0 if labels is None else len(labels)) + 1, -1, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    (folder / "group.i32").write_bytes(number[codes].tobytes())
+    ids = pyarrow.array([], pyarrow.string()) if labels is None else labels.take(used)
+    ids = whole_number_ids(ids) if text and len(ids) else ids
+    parquet.write_table(pyarrow.table({"group": ids}), folder / "group_labels.parquet")
+
+
+def _check_covariates(folder: Path, plan: Plan) -> None:
+    """See to it that every question has a value of each covariate."""
+    for k, name in enumerate(plan.covariates):
+        missing = np.isnan(np.fromfile(folder / f"covariate-{k}.f64"))
+        if missing.any():
+            ids = need("pyarrow.parquet", "files").read_table(folder / "question_ids.parquet")
+            first = ids.column(0)[int(np.argmax(missing))].as_py()
+            raise AnswersError(
+                f"covariates: {counted(int(missing.sum()), 'question')} without a value of {quoted(name)}, first "
+                f"{quoted(first)}. Every question needs one: fill it in, or leave out this covariate."
+            )

@@ -1,0 +1,240 @@
+"""Delimited text of any size: read by DuckDB, which goes on behind lines that it cannot read and remembers them."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueup.engines.disk.folder import not_writable, speaking
+from trueup.engines.disk.stream import BATCH, BUFFER, EACH, EXAMPLES, ZSTD, File, Malformed
+from trueup.errors import AnswersError, counted, need, quoted
+from trueup.io.delimited import (
+    DELIMITERS,
+    LONGEST_LINE,
+    Layout,
+    _explained,
+    _Header,
+    _literal,
+    _read_header,
+)
+from trueup.io.source import one_line
+from trueup.io.text import UTF8, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trueup.engines.disk.folder import Folder
+    from trueup.engines.disk.stream import Limits
+
+# How much smaller text is when compressed, roughly: only the number of buckets depends on it.
+PACKED = 4
+# Rows that are passed to find a line.
+FAR = 300_000
+
+
+class TextFile(File):
+    """A file of delimited text; all values are text."""
+
+    untyped = True
+
+    def __init__(self, path: Path, name: str, layout: Layout, folder: Folder) -> None:
+        super().__init__(path, name)
+        self.text = _as_plain(path, layout, folder)
+        tabs = name.lower().removesuffix(ZSTD).removesuffix(".gz").endswith(".tsv")
+        delimiters = [layout.sep] if layout.sep else ["\t"] if tabs else DELIMITERS
+        self.header: _Header = _read_header(self.text, delimiters)
+        self.names = self.header.names
+        self.spool = folder.spool
+
+    def rows(self) -> int:
+        """Return roughly the number of rows."""
+        lines = max(self.text.head.count(b"\n"), 1)
+        size = self.text.path.stat().st_size * (PACKED if self.text.packed else 1)
+        return 1 + size * lines // max(len(self.text.head), 1)
+
+    def kind(self, column: str) -> Any:
+        """Return the type of a column: text."""
+        del column
+        return need("pyarrow", "files").string()
+
+    def batches(
+        self, columns: Sequence[str], limits: Limits, bad: Malformed | None
+    ) -> Iterator[Any]:
+        """Yield batches of these columns, of any length."""
+        duckdb, pyarrow = need("duckdb", "files"), need("pyarrow", "files")
+        with _connection(limits, self.spool) as connection:
+            try:
+                reader = connection.sql(
+                    self._query(columns, store=bad is not None)
+                ).to_arrow_reader(BATCH)
+                batches = iter(reader)
+                while (batch := next(batches, None)) is not None:
+                    yield batch.rename_columns(list(columns))
+            except duckdb.OutOfMemoryException as error:
+                raise AnswersError(
+                    f"memory_limit: {limits.memory} is too little to read it ({one_line(error)}). Give more."
+                ) from error
+            except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+                raise _explained(str(error), self.text, self.header) from error
+            if bad is not None:
+                self._count_rejects(connection, bad)
+
+    def _query(self, columns: Sequence[str], *, store: bool) -> str:
+        # Columns go by position, since DuckDB renames those that differ only in case.
+        every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
+        position = {name: i for i, name in reversed(list(enumerate(self.names)))}
+        wanted = ", ".join(f"c{position[name]}" for name in columns)
+        delimiter = self.header.delimiter.replace("'", "''")
+        longest = max(LONGEST_LINE, 64 * self.header.length)
+        return (
+            f"SELECT {wanted} FROM read_csv({_literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
+            f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, columns = {{{every}}})"
+        )
+
+    def _count_rejects(self, connection: Any, bad: Malformed) -> None:
+        """Count lines that have no columns as the header has them; a quote never closed takes several."""
+        total, encoding = connection.execute(
+            "SELECT coalesce(sum(lines), 0), count(*) FILTER (wrong) FROM ("
+            "SELECT max(1 + length(rtrim(csv_line, chr(10))) - length(replace(csv_line, chr(10), ''))) AS lines, "
+            "bool_or(error_type = 'INVALID ENCODING') AS wrong "
+            "FROM reject_errors GROUP BY line_byte_position)"
+        ).fetchone()
+        if encoding:
+            raise self.text.not_decoded()
+        rows = connection.execute(
+            "SELECT line_byte_position, min(line), any_value(csv_line), list(error_type), list(error_message) "
+            "FROM reject_errors GROUP BY 1 ORDER BY 1 LIMIT ?",
+            [EXAMPLES],
+        ).fetchall()
+        examples = []
+        for at, line, content, kinds, messages in rows:
+            place = f"{self.label}: line {self._line(at) or line} "
+            found = quoted(content or "")
+            if "UNQUOTED VALUE" in kinds:
+                examples.append(f"{place}has a quote that is never closed ({found})")
+            elif "MISSING COLUMNS" in kinds or "TOO MANY COLUMNS" in kinds:
+                examples.append(f"{place}has not {counted(len(self.names), 'field')} ({found})")
+            else:
+                examples.append(f"{place}cannot be read ({one_line(messages[0])})")
+        bad.add(int(total), examples)
+
+    def _line(self, byte: int) -> int:
+        """Return the number of the line with this byte; DuckDB takes values of several lines for one."""
+        if self.text.packed:
+            return 0
+        lines = 1
+        try:
+            with self.text.path.open("rb") as file:
+                while byte > 0 and (piece := file.read(min(byte, BUFFER))):
+                    lines += piece.count(b"\n")
+                    byte -= len(piece)
+        except OSError:
+            return 0
+        return lines
+
+    def place(self, row: int, column: str, value: object) -> str:
+        """Find the line of a row, as far as that is quick; lines that could not be read are no rows."""
+        number, at = f"row {row}", self.names.index(column)
+        if row > FAR:
+            return number
+        try:
+            with self.text.open() as file:
+                reader = csv.reader(file, delimiter=self.header.delimiter)
+                passed, line = -2, 1
+                for fields in reader:
+                    passed += len(fields) == len(self.names)
+                    if passed == row:
+                        return f"line {line}" if fields[at] == (value or "") else number
+                    line = reader.line_num + 1
+        except (csv.Error, AnswersError, OSError):
+            pass
+        return number
+
+    def sample(self, column: str, places: int, limits: Limits) -> list[Any]:
+        """Return the first values."""
+        found: list[Any] = []
+        batches = self.batches([column], limits, Malformed())
+        for batch in batches:
+            found.append(batch.column(0).slice(0, EACH))
+            break
+        batches.close()  # type: ignore[attr-defined]
+        del places
+        return found
+
+
+def _connection(limits: Limits, spool: Path) -> Any:
+    duckdb = need("duckdb", "files")
+    # Nothing may be fetched from anywhere while a file is read.
+    config = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": limits.memory,
+        "threads": limits.threads,
+        "temp_directory": str(spool / "duckdb_temp"),
+        # Of answers that are there twice, the first may be the one to keep.
+        "preserve_insertion_order": True,
+    }
+    try:
+        return duckdb.connect(":memory:", config=config)
+    except duckdb.Error as error:
+        raise AnswersError(
+            f'memory_limit: found {quoted(limits.memory)}. Give a size such as "1GB" ({one_line(error)}).'
+        ) from error
+
+
+def _as_plain(path: Path, layout: Layout, folder: Folder) -> Text:
+    """Return a text that DuckDB can read, gzip or none and UTF-8; others are copied into the working folder."""
+    packed = path.name.lower().endswith(ZSTD)
+    if not packed:
+        text = Text.of(path, layout.encoding)
+        if text.encoding in UTF8 and _is_plain_name(path):
+            return text
+        with _copying(path, folder) as (copy, out), text.open() as file:
+            while piece := file.read(BUFFER):
+                out.write(piece.encode("utf-8"))
+        return Text.of(copy)
+    pyarrow = need("pyarrow", "files")
+    with _copying(path, folder) as (copy, out):
+        try:
+            with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
+                while piece := stream.read(BUFFER):
+                    out.write(piece)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise AnswersError(
+                "cannot be read: the archive is cut short or damaged. Pack it again."
+            ) from error
+    text = Text.of(copy, layout.encoding)
+    return text if text.encoding in UTF8 else _as_plain(copy, layout, folder)
+
+
+def _is_plain_name(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeError:
+        return False
+    return True
+
+
+class _Copy:
+    """A file in the working folder, whose errors are not those of the file that is read."""
+
+    def __init__(self, file: Any, folder: Path) -> None:
+        self._file, self._folder = file, folder
+
+    def write(self, piece: bytes) -> None:
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            raise not_writable(self._folder, error) from error
+
+
+@contextmanager
+def _copying(path: Path, folder: Folder) -> Iterator[tuple[Path, _Copy]]:
+    folder.make()
+    number = len(list(folder.spool.glob("unpacked-*")))
+    copy = folder.spool / f"unpacked-{number}{Path(path.name.removesuffix(ZSTD)).suffix}"
+    with speaking(folder.path), copy.open("wb") as file:
+        yield copy, _Copy(file, folder.path)

@@ -1,0 +1,211 @@
+"""Runs on disk from the command line: killed at any moment, on full disks, with rows that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import trueup
+from trueup import disk
+from trueup.cli import main
+from trueup.engines.disk.intake import ingest
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS, QUESTIONS, WORKERS = 120_000, 20_000, 400
+COLUMNS = ["question", "estimate", "lower", "upper", "std_error", "base", "base_std_error"]
+
+
+def answers(rows: int = ROWS, questions: int = QUESTIONS, seed: int = 1) -> pa.Table:
+    """Make answers in random order with text ids, every worker at most once on a question."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(rows)
+    question, turn = order % questions, order // questions
+    worker = (question * 7 + turn * 61) % WORKERS
+    value = rng.normal(10, 2, questions)[question] + rng.normal(size=rows) * (1 + worker % 3)
+    return pa.table(
+        {
+            "question": [f"q{each}" for each in question.tolist()],
+            "worker": [f"w{each}" for each in worker.tolist()],
+            "answer": value.tolist(),
+        }
+    )
+
+
+def command(*options: object) -> list[str]:
+    """Return the command line of an estimate on disk."""
+    return [sys.executable, "-m", "trueup", "estimate", *map(str, options), "--engine", "disk"]
+
+
+def run(*options: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Estimate on disk in a process of its own."""
+    return subprocess.run(  # noqa: S603  our own command
+        command(*options), capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_a_run_that_is_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
+    source, out, work = tmp_path / "a.parquet", tmp_path / "out.parquet", tmp_path / "work"
+    pq.write_table(answers(), source)
+    options = (source, "--method", "crh", "--out", out, "--work-dir", work)
+    start = time.monotonic()
+    whole = run(*options, "--keep")
+    took = time.monotonic() - start
+    assert whole.returncode == 0, whole.stderr
+    expected = pq.read_table(out)
+    assert expected.num_rows == QUESTIONS
+    rng = np.random.default_rng(int(took * 1000))
+    for share in (0.25, *rng.uniform(0.3, 1.0, 3).tolist()):
+        out.unlink()
+        process = subprocess.Popen(  # noqa: S603
+            command(*options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(share * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if out.exists():
+            assert pq.read_table(out).equals(expected)
+        again = run(*options)
+        assert again.returncode == 0, again.stderr
+        found = pq.read_table(out)
+        assert found.column("question").equals(expected.column("question"))
+        for name in COLUMNS[1:]:
+            np.testing.assert_allclose(
+                found.column(name).to_numpy(), expected.column(name).to_numpy(), rtol=1e-9
+            )
+    assert sorted(path.name for path in tmp_path.iterdir() if ".trueup-" not in path.name) == [
+        "a.parquet",
+        "out.parquet",
+        "work",
+    ]
+
+
+def test_the_numbers_are_those_of_memory(tmp_path: Path) -> None:
+    source, out = tmp_path / "a.parquet", tmp_path / "out.parquet"
+    table = answers(9_000, 1_500)
+    pq.write_table(table, source)
+    est = disk.estimate(source, out, "native", bias=True)
+    expected = trueup.estimate(table, "native", bias=True)
+    found = pq.read_table(out).sort_by("question")
+    frame = expected.questions.sort_by("question")
+    for name in COLUMNS[1:]:
+        np.testing.assert_allclose(
+            found.column(name).to_numpy(), frame.column(name).to_numpy(), rtol=1e-9
+        )
+    assert est.diagnosis == expected.diagnosis
+    mine, theirs = (each.sort_by("worker") for each in (est.workers, expected.workers))
+    assert mine.column_names == theirs.column_names
+    for name in ("weight", "variance", "bias", "bias_std_error"):
+        np.testing.assert_allclose(
+            mine.column(name).to_numpy(), theirs.column(name).to_numpy(), rtol=1e-8, atol=1e-12
+        )
+
+
+def test_gold_groups_and_covariates_work_on_disk(tmp_path: Path) -> None:
+    table = answers(6_000, 1_000)
+    number = np.array([int(str(each)[1:]) for each in table.column("question").to_pylist()])
+    table = table.append_column("group", pa.array([f"g{each % 3}" for each in number.tolist()]))
+    table = table.append_column("size", pa.array((number % 17).astype(float)))
+    source, out = tmp_path / "a.parquet", tmp_path / "out.parquet"
+    pq.write_table(table, source)
+    rng = np.random.default_rng(3)
+    gold = {f"q{j}": float(rng.normal(10, 2)) for j in range(40)}
+    options: dict[str, Any] = {"groups": "group", "covariates": ["size"], "gold": gold}
+    est = disk.estimate(source, out, "crh", **options)
+    expected = trueup.estimate(table, "crh", **options)
+    assert est.diagnosis == expected.diagnosis
+    found, frame = pq.read_table(out).sort_by("question"), expected.questions.sort_by("question")
+    for name in COLUMNS[1:]:
+        np.testing.assert_allclose(
+            found.column(name).to_numpy(), frame.column(name).to_numpy(), rtol=1e-8
+        )
+
+
+def test_rows_that_cannot_be_used_are_told_of_or_stop_the_run(tmp_path: Path) -> None:
+    source, out = tmp_path / "a.csv", tmp_path / "out.parquet"
+    rows = [f"q{j},w{i},{j + i}" for j in range(50) for i in range(4)]
+    rows[7], rows[90] = "q1,w3,much", "q22,w2,12 inches"
+    source.write_text("question,worker,answer\n" + "\n".join(rows) + "\n")
+    loose = run(source, "--out", out, "--method", "mean")
+    assert loose.returncode == 0, loose.stderr
+    assert "2 of 200 rows could not be used and were left out" in loose.stdout
+    assert "much" in loose.stdout
+    assert "12 inches" in loose.stdout
+    found = pq.read_table(out)
+    assert found.column("n_answers").to_numpy().sum() == 198
+    out.unlink()
+    strict = run(source, "--out", out, "--method", "mean", "--strict")
+    assert strict.returncode == 1
+    assert strict.stderr.count("\n") == 1
+    assert "much" in strict.stderr
+    assert not out.exists()
+    told = run(source, "--out", out, "--format", "json")
+    assert json.loads(told.stdout)["read"]["malformed"] == 2
+
+
+def _small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    source, out = tmp_path / "a.parquet", tmp_path / "out.parquet"
+    pq.write_table(answers(), source)
+    out.write_bytes(b"the old file")
+    full = run(source, "--out", out, "--method", "mean", preexec_fn=_small_files)
+    assert full.returncode == 1
+    assert full.stderr.count("\n") == 1, full.stderr
+    assert "Traceback" not in full.stderr
+    assert out.read_bytes() == b"the old file"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--out", "x.csv"], "--out: with --engine disk the estimates go to a .parquet file"),
+        ([], "--out: with --engine disk the estimates go to a .parquet file"),
+        (["--out", "x.parquet", "--report", "r.html"], "--report: works in memory only"),
+        (["--out", "x.parquet", "--sql", "select 1"], "one answer per row"),
+        (["--out", "x.parquet", "--variance", "jackknife"], "needs all answers in memory"),
+    ],
+)
+def test_what_disk_cannot_do_is_said(
+    tmp_path: Path,
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "a.csv").write_text("question,worker,answer\n1,1,2\n1,2,3\n2,1,4\n2,2,6\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", "a.csv", "--engine", "disk", *options])
+    assert ended.value.code == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_two_runs_at_once_in_one_folder(tmp_path: Path) -> None:
+    source, work = tmp_path / "a.parquet", tmp_path / "work"
+    pq.write_table(answers(600, 100), source)
+    held = ingest(source, work)
+    try:
+        with pytest.raises(TrueupError, match="another"):
+            disk.estimate(source, tmp_path / "out.parquet", work_dir=work)
+    finally:
+        held.close()
+    disk.estimate(source, tmp_path / "out.parquet", work_dir=work)
+    assert (tmp_path / "out.parquet").exists()
