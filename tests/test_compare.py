@@ -242,3 +242,9 @@ def test_panels_are_compared_one_at_a_time() -> None:
         trueup.compare(answers)
     board = trueup.compare(answers.panel(1), ["mean"], truth[10:20])
     assert len(board) == 2
+
+
+def test_two_versions_of_a_method_are_told_apart() -> None:
+    answers, _ = trueup.simulate(workers=8, questions=30, seed=2)
+    board = trueup.compare(answers, [CRH(), CRH(scale="var"), "mean"], shrink="none")
+    assert sorted(board["method"]) == sorted([repr(CRH()), repr(CRH(scale="var")), "mean"])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trueup.diagnosis import Findings, SecondStepDiagnosis, diagnose, diagnose_all
     from trueup.estimation import estimate
     from trueup.result import Diagnosis, Estimate
+    from trueup.state import load
+    from trueup.updating import update
 
 __all__ = [
     "Algorithm",
@@ -45,10 +47,12 @@ __all__ = [
     "diagnose",
     "diagnose_all",
     "estimate",
+    "load",
     "shrinkage",
     "simulate",
     "study",
     "theory",
+    "update",
     "variance",
 ]
 
@@ -68,10 +72,12 @@ _LATER = {
     "diagnose": ("trueup.diagnosis", "diagnose"),
     "diagnose_all": ("trueup.diagnosis", "diagnose_all"),
     "estimate": ("trueup.estimation", "estimate"),
+    "load": ("trueup.state", "load"),
     "shrinkage": ("trueup.shrinkage", None),
     "simulate": ("trueup.datasets", "simulate"),
     "study": ("trueup.study", None),
     "theory": ("trueup.theory", None),
+    "update": ("trueup.updating", "update"),
     "variance": ("trueup.variance", None),
 }
 

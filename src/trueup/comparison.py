@@ -121,9 +121,16 @@ def compare(
     split, target = folds(data, FOLDS, seed=seed), winsorised(data)
     rows: list[dict[str, Any]] = []
     losses: list[Floats] = []
+    names = [each.name for each in algorithms]
+    # Two versions of a method are told apart by their parameters.
+    labels = [
+        name if names.count(name) == 1 else repr(each)
+        for name, each in zip(names, algorithms, strict=True)
+    ]
     with Progress("compare", len(algorithms), shown=progress) as bar:
-        for algorithm in algorithms:
-            for row, loss in _rows(data, algorithm, rules, split, target, known, limits, seed):
+        for label, algorithm in zip(labels, algorithms, strict=True):
+            rows_of = _rows(data, label, algorithm, rules, split, target, known, limits, seed)
+            for row, loss in rows_of:
                 rows.append(row)
                 losses.append(loss)
             bar.step(algorithm.name)
@@ -132,6 +139,7 @@ def compare(
 
 def _rows(
     data: Answers,
+    label: str,
     algorithm: Algorithm,
     rules: Sequence[ShrinkRule],
     split: Folds,
@@ -150,7 +158,7 @@ def _rows(
         start = time.perf_counter()
         moved = second_step(split.training, training, rule, seed=seed)
         away = moved.posterior.mean - split.training.centre
-        row: dict[str, Any] = {"method": algorithm.name, "shrink": rule.name}
+        row: dict[str, Any] = {"method": label, "shrink": rule.name}
         if whole is not None and truth is not None:
             error = (second_step(data, whole, rule, seed=seed).posterior.mean - truth) ** 2
             error = error[np.isfinite(error)]

@@ -208,7 +208,7 @@ class Estimate:
 
         The file holds data and no code: methods and rules are kept by their registered name.
         """
-        from trueup.state import save
+        from trueup.saving import save
 
         return save(self, path)
 

@@ -12,6 +12,7 @@ from trueup.algorithms.iptd import IPTD, PTD
 from trueup.algorithms.kdem import KDEm
 from trueup.algorithms.mean import Mean
 from trueup.algorithms.median import Median, WeightedMedian
+from trueup.algorithms.native import Native
 from trueup.algorithms.registry import find, names, register
 from trueup.algorithms.student_t import StudentT
 from trueup.algorithms.subject_bias import SubjectBias
@@ -31,6 +32,7 @@ __all__ = [
     "KDEm",
     "Mean",
     "Median",
+    "Native",
     "State",
     "StudentT",
     "SubjectBias",

@@ -26,8 +26,6 @@ from trueup.errors import TrueupWarning
 HELP = f"{DESCRIPTION}\n\nExample: trueup estimate answers.csv -o truths.csv"
 
 app = App(name="trueup", help=HELP, version=f"trueup {__version__}", help_format="plaintext")
-for command in (estimate, update, compare, diagnose, doctor, simulate, datasets, study):
-    app.command(command)
 
 
 @app.command
@@ -39,6 +37,10 @@ def demo() -> None:
     from trueup.cli.demo import demo
 
     demo()
+
+
+for command in (estimate, update, compare, diagnose, doctor, simulate, datasets, study):
+    app.command(command)
 
 
 @app.meta.default

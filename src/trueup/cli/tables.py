@@ -66,13 +66,12 @@ def check_outputs(
 
 
 def write_files(contents: Mapping[Path, Any]) -> None:
-    """Write tables (pyarrow, for .json any object), or let what is called with a name write itself; all or none."""
+    """Write tables (pyarrow, for .json any object, for .html and .trueup what writes it) to files, all or none."""
     with ExitStack() as stack:
         names = {path: stack.enter_context(whole(path)) for path in contents}
         for path, content in contents.items():
             try:
-                write = _write_itself if callable(content) else _WRITERS[path.suffix.lower()]
-                write(content, names[path])
+                _WRITERS[path.suffix.lower()](content, names[path])
             except OSError as error:
                 # Whoever reads this knows the name they gave, not the temporary one.
                 number = error.errno or 0
@@ -128,4 +127,7 @@ _WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,
+    ".html": _write_itself,
+    ".htm": _write_itself,
+    ".trueup": _write_itself,
 }

@@ -218,8 +218,9 @@ class Normal(ShrinkRule):
     Parameters
     ----------
     caution : float
-        Share of the step that is taken, above 0 and up to 1. An error that all workers share cannot be seen in the
-        answers, and then every step does harm; 0.8 keeps 96 % of the gain where the full step is right.
+        Share of the step that is taken, above 0 and up to 1. Workers who all see
+        differences too small cannot be found out from their answers, and then every step does harm; 0.8 keeps 96 % of
+        the gain where the full step is right.
     """
 
     caution: float = CAUTION

@@ -28,10 +28,10 @@ class Certainty:
         Variance of an error that all questions of a panel share, from the biases of the workers.
     shift_nu : array
         Degrees of freedom behind the shift of each panel: one less than it has workers.
-    gross : array
-        Questions that were set aside for their variance.
+    marks : array
+        Above 0 for questions that were set aside for their variance.
     interval, aside : str
-        Under which names the engine keeps `v_interval` and `gross`; no name where none was set aside. `v` is "v".
+        Under which names the engine keeps `v_interval` and `marks`; no name where none was set aside. `v` is "v".
     """
 
     v: Floats
@@ -39,9 +39,14 @@ class Certainty:
     nu: Floats
     shift: Floats
     shift_nu: Floats
-    gross: Bools
+    marks: Floats
     interval: str = "v"
     aside: str = ""
+
+    @property
+    def gross(self) -> Bools:
+        """Questions that were set aside for their variance."""
+        return self.marks > 0
 
     @classmethod
     def plain(cls, engine: Engine) -> Certainty:
@@ -53,12 +58,12 @@ class Certainty:
             np.full(panels, np.inf),
             np.zeros(panels),
             np.full(panels, np.inf),
-            np.broadcast_to(np.False_, (engine.problem.n_questions,)),
+            np.broadcast_to(0.0, (engine.problem.n_questions,)),
         )
 
     def keep_in(self, engine: Engine) -> Certainty:
         """Let an engine keep variances that came from elsewhere."""
         engine.keep("v", self.v)
         engine.keep("v_interval", self.v_interval)
-        engine.keep("gross", self.gross.astype(np.float64))
+        engine.keep("gross", self.marks)
         return replace(self, interval="v_interval", aside="gross")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Facts
     from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats
+    from trueup.arrays import Floats
     from trueup.block import Block
     from trueup.engines.protocol import Engine, Kept
 
@@ -63,16 +63,16 @@ class WorkerNoise:
 
     def certainty(self, engine: Engine, nu: Floats, shift: Floats) -> Certainty:
         """Say how sure the variances are that an engine keeps as "v" and "v_interval"."""
-        gross: Bools = np.broadcast_to(np.False_, (engine.problem.n_questions,))
+        marks = np.broadcast_to(0.0, (engine.problem.n_questions,))
         if self.apart.n_gross:
-            gross = self.apart.gross
+            marks = self.apart.marks[0]
         return Certainty(
             engine.kept("v"),
             engine.kept("v_interval"),
             nu,
             shift,
             self.shift_freedom,
-            gross,
+            marks,
             interval="v_interval",
             aside="gross" if self.apart.n_gross else "",
         )

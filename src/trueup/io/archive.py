@@ -1,0 +1,218 @@
+"""Arrays and a description in one file: versioned, checked, data and not code.
+
+The file is a zip of .npy members, none of them compressed, and `meta.json`, which names every member with its SHA-256.
+Whatever the file holds, reading it allocates no more than its own size, makes no path of a member's name and runs
+nothing that it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import TrueupError, quoted
+from trueup.report.whole import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+META = "meta.json"
+ENDING = ".npy"
+LARGEST_META = 1 << 24
+MOST_MEMBERS = 256
+LONGEST_PATH = 200
+# Numbers, truth values and times; no objects, which would be code.
+KINDS = "iufbM"
+# The same arrays make the same file, whenever they are written.
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+REMEDY = "Take a copy, or estimate again from all answers."
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    name: str,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> Path:
+    """Write arrays and a description to a file, all or nothing.
+
+    Parameters
+    ----------
+    path
+        A file there already is replaced once the new one is whole.
+    name, version
+        What the file is, and in which form.
+    meta
+        Whatever JSON can say.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise TrueupError(f"path: {shown(target)} is a folder. Name a file.")
+    members = {}
+    try:
+        with whole(target) as temporary, temporary.open("wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for member, array in arrays.items():
+                    members[member] = _write(archive, member + ENDING, array)
+                about = {"format": name, "version": version, **meta, "members": members}
+                text = json.dumps(about, allow_nan=False, indent=1)
+                archive.writestr(_entry(META), text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        # Whoever reads this knows the name they gave, not the temporary one.
+        raise OSError(error.errno or 0, error.strerror or str(error), str(target)) from error
+    return target
+
+
+def _write(archive: zipfile.ZipFile, member: str, array: NDArray[Any]) -> str:
+    content = io.BytesIO()
+    array = np.ascontiguousarray(array)
+    np.lib.format.write_array_header_1_0(content, np.lib.format.header_data_from_array_1_0(array))
+    digest = hashlib.sha256()
+    with archive.open(_entry(member), "w", force_zip64=True) as file:
+        for part in (content.getvalue(), array.view(np.uint8).data):
+            digest.update(part)
+            file.write(part)
+    return digest.hexdigest()
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    return zipfile.ZipInfo(name, date_time=LONG_AGO)
+
+
+def read_archive(
+    path: str | os.PathLike[str], name: str, version: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `write_archive` wrote under this name, in this version.
+
+    Raises
+    ------
+    TrueupError
+        When there is no such file, or it is damaged, or it is something else.
+    """
+    source = Path(path)
+    try:
+        if not source.is_file():
+            found = "is no plain file" if source.exists() else "not found"
+            raise TrueupError(f"File {shown(source)}: {found}. Check the name and the folder.")
+        with source.open("rb") as file:
+            return _read(source, file, name, version)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TrueupError(f"File {shown(source)}: cannot be read ({reason}).") from error
+
+
+def _read(
+    source: Path, file: Any, name: str, version: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    size = os.fstat(file.fileno()).st_size
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = _entries(archive, size)
+            meta = json.loads(archive.read(META))
+            check(isinstance(meta, dict) and meta.get("format") == name, "it is no such file")
+            _check_version(source, meta.get("version"), version)
+            members = meta.get("members")
+            check(isinstance(members, dict), "its list of members is missing")
+            check({META, *(each + ENDING for each in members)} == entries, "members are missing")
+            arrays = {}
+            for member, digest in members.items():
+                content = archive.read(member + ENDING)
+                check(hashlib.sha256(content).hexdigest() == digest, f"{quoted(member)} differs")
+                arrays[member] = _array(content, member)
+            return meta, arrays
+    except TrueupError:
+        raise
+    except zipfile.BadZipFile as error:
+        text = str(error)
+        known = "it is no such file" if "not a zip file" in text else "a checksum differs"
+        raise damaged(source, known) from error
+    except Damage as error:
+        raise damaged(source, str(error)) from error
+    except BROKEN as error:
+        raise damaged(source, "it cannot be understood") from error
+
+
+def _check_version(source: Path, found: Any, known: int) -> None:
+    if isinstance(found, int) and found > known:
+        raise TrueupError(
+            f"File {shown(source)}: written by a newer trueup (version {found} of the format, this one knows {known}). "
+            "Update trueup."
+        )
+    check(found == known, "its version is not known")
+
+
+#: What Python raises over a file that is not what it says.
+BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
+
+
+class Damage(Exception):  # noqa: N818  says what is wrong without a suffix
+    """Something about a file is not as it must be."""
+
+
+def check(fine: object, otherwise: str) -> None:
+    """Stop reading where something is not as it must be."""
+    if not fine:
+        raise Damage(otherwise)
+
+
+def damaged(path: str | os.PathLike[str], reason: str) -> TrueupError:
+    """Build the error for a file that cannot be used."""
+    return TrueupError(f"File {shown(path)}: damaged or no state of trueup ({reason}). {REMEDY}")
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return a path for a message."""
+    return quoted(os.fspath(path), LONGEST_PATH)
+
+
+def _entries(archive: zipfile.ZipFile, size: int) -> set[str]:
+    """Return the names of all members, once it is sure that they are no larger than the file they are in."""
+    entries = archive.infolist()
+    names = {entry.filename for entry in entries}
+    check(len(entries) <= MOST_MEMBERS and len(names) == len(entries), "too many members")
+    for entry in entries:
+        plain = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1
+        check(plain and entry.file_size == entry.compress_size, "members are compressed")
+    check(sum(entry.file_size for entry in entries) <= size, "members are larger than the file")
+    check(META in names and archive.getinfo(META).file_size <= LARGEST_META, "no description")
+    return names
+
+
+def _array(content: bytes, member: str) -> NDArray[Any]:
+    """Read an array whose size is what its header says, of numbers only."""
+    file = io.BytesIO(content)
+    check(np.lib.format.read_magic(file) == (1, 0), f"{quoted(member)} is no array")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
+    start = file.tell()
+    plain = dtype.kind in KINDS and dtype.names is None and dtype.isnative and not by_column
+    check(plain and len(shape) == 1, f"{quoted(member)} is no plain array")
+    check(shape[0] * dtype.itemsize == len(content) - start, f"{quoted(member)} is cut short")
+    array = np.frombuffer(content, dtype, offset=start).copy()
+    if dtype.kind == "b":
+        # Any other byte would be a truth value that is neither.
+        check((array.view(np.uint8) <= 1).all(), f"{quoted(member)} holds odd values")
+    return array

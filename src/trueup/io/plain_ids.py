@@ -1,0 +1,207 @@
+"""Ids of any library as plain arrays: to keep them in a file, and to join those of two inputs.
+
+Whole numbers, other numbers, truth values and times are arrays of their own type; all else is Python objects. In a file
+text is one run of UTF-8 with the place where each id ends; ids of other or mixed types are text with the type of each
+beside it, and come back equal and of that type, or are refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import TrueupError, quoted
+from trueup.io.archive import check
+from trueup.io.frames import array_of
+from trueup.io.native import library, to_list
+from trueup.io.table import Ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from trueup.arrays import Ints
+
+# What ids are, by the kind of their array.
+KINDS = {
+    "i": "whole numbers",
+    "u": "whole numbers",
+    "f": "numbers",
+    "b": "truth values",
+    "M": "times",
+}
+TEXT, OTHER = "text", "values of other types"
+
+
+def plain(ids: Ids) -> NDArray[Any]:
+    """Return ids as an array: of numbers, truth values or times, else of Python objects."""
+    values = ids.values
+    match library(values):
+        case "numpy" if values.dtype.kind in KINDS:
+            return np.asarray(values)
+        case "pandas" if isinstance(values.dtype, np.dtype) and values.dtype.kind in KINDS:
+            return np.asarray(values.to_numpy())
+        case "polars" if values.dtype.is_integer() and not values.dtype.is_decimal():
+            return _narrow(values.to_numpy())
+        case "pyarrow" if sys.modules["pyarrow"].types.is_integer(values.type):
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+    return np.asarray(array_of(to_list(values)))
+
+
+def _narrow(array: Any) -> NDArray[Any]:
+    """Whole numbers of 128 bits come as objects."""
+    return np.asarray(array) if array.dtype.kind in "iu" else np.asarray(array_of(array.tolist()))
+
+
+# -- joining -------------------------------------------------------------------------------------------------
+
+
+def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
+    """Return the code of each new id, and all ids: the old ones, then those that are new.
+
+    Raises
+    ------
+    TrueupError
+        When they are not of the same type: 1 and "1" are different ids.
+    """
+    known, more = plain(old), plain(new)
+    known_is, more_is = _kind(known), _kind(more)
+    if known_is != more_is:
+        fitting = _fitting(known, more)
+        if fitting is None:
+            first = quoted(Ids(more).tolist(np.arange(1))[0])
+            raise TrueupError(
+                f"{what}: the ids so far are {known_is}, those of the new answers {more_is} (first {first}). Give ids "
+                'of the same type: 1 and "1" are different.'
+            )
+        more = fitting
+    code = _index(known, more)
+    fresh = np.flatnonzero(code < 0)
+    code[fresh] = len(known) + np.arange(len(fresh))
+    if not len(fresh):
+        return code, Ids(known)
+    both = np.concatenate([known, more[fresh]])
+    if both.dtype.kind != known.dtype.kind:
+        # Such as whole numbers with and without a sign, which have no type in common that keeps them all.
+        both = np.concatenate([known.astype(object), more[fresh].astype(object)])
+    return code, Ids(both)
+
+
+def _kind(array: NDArray[Any]) -> str:
+    """Say what ids are."""
+    if array.dtype.kind != "O":
+        return KINDS[array.dtype.kind]
+    types = set(map(type, array))
+    if types == {str}:
+        return TEXT
+    return KINDS["i"] if types == {int} else OTHER
+
+
+def _fitting(known: NDArray[Any], more: NDArray[Any]) -> NDArray[Any] | None:
+    """Return numbers that are whole as whole numbers, where these are asked for; a missing row makes them others."""
+    if _kind(known) == OTHER or _kind(more) == OTHER:
+        # Mixed columns hold what they hold.
+        return np.asarray(array_of(more.tolist())).astype(object)
+    if known.dtype.kind in "iu" and more.dtype.kind == "f":
+        whole = np.abs(more) < 2.0**53
+        whole &= more == np.rint(more)
+        return more.astype(np.int64) if whole.all() else None
+    if known.dtype.kind == "f" and more.dtype.kind in "iu":
+        wide = more.astype(np.float64)
+        return wide if (np.abs(wide) < 2.0**53).all() else None
+    return None
+
+
+def _index(known: NDArray[Any], more: NDArray[Any]) -> Ints:
+    """Return where each value is among those known, -1 where it is not."""
+    if known.dtype.kind != more.dtype.kind or known.dtype.kind == "O":
+        return Ids(known).index_of(more.tolist() if more.dtype.kind in "iufb" else list(more))
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, more, sorter=order), len(known) - 1)
+    found = order[place]
+    return np.where(known[found] == more, found, -1).astype(np.int64)
+
+
+# -- keeping -------------------------------------------------------------------------------------------------
+
+_TYPES: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "text": (str, str, str),
+    "int": (int, str, int),
+    "float": (float, float.hex, float.fromhex),
+    "bool": (bool, str, {"True": True, "False": False}.__getitem__),
+    "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    "time": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "decimal": (decimal.Decimal, str, decimal.Decimal),
+    "uuid": (uuid.UUID, str, uuid.UUID),
+}
+NAMES = tuple(_TYPES)
+
+
+def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
+    """Return ids as members of a file, of numbers only."""
+    array = plain(ids)
+    if array.dtype.kind in KINDS:
+        return {name: array.astype(array.dtype.newbyteorder("="))}
+    values = array.tolist()
+    tags = {kind: NAMES.index(tag) for tag, (kind, _, _) in _TYPES.items()}
+    try:
+        tag = np.array([tags[type(value)] for value in values], dtype=np.uint8)
+    except KeyError as error:
+        (strange,) = error.args
+        raise TrueupError(
+            f"save: {name} ids of type {quoted(strange.__name__)} cannot be kept in a file. Make them text or whole "
+            "numbers before estimating."
+        ) from None
+    write = [each[1] for each in _TYPES.values()]
+    texts = [
+        write[one](value).encode("utf-8", "surrogatepass")
+        for one, value in zip(tag.tolist(), values, strict=True)
+    ]
+    members: dict[str, NDArray[Any]] = {
+        f"{name}.text": np.frombuffer(b"".join(texts), dtype=np.uint8),
+        f"{name}.ends": np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))),
+    }
+    if tag.any():
+        members[f"{name}.types"] = tag
+        back = unpack(name, members).tolist()
+        for before, after in zip(values, back, strict=True):
+            if before != after:
+                raise TrueupError(
+                    f"save: the {name} id {quoted(before)} cannot be kept in a file as it is. Make it text."
+                )
+    return members
+
+
+def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
+    """Return the ids that `pack` made members of."""
+    if name in members:
+        return _distinct(members[name], name)
+    ends = members[f"{name}.ends"]
+    check(ends.dtype == np.int64, f"ids of {name}")
+    letters = members[f"{name}.text"]
+    check(letters.dtype == np.uint8, f"ids of {name}")
+    starts = np.concatenate([[0], ends[:-1]])
+    last = int(ends[-1]) if len(ends) else 0
+    check((ends >= starts).all() and last == len(letters) and starts[0] == 0, f"ids of {name}")
+    text = letters.tobytes()
+    borders = zip(starts.tolist(), ends.tolist(), strict=True)
+    values: list[Any] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in borders]
+    types = members.get(f"{name}.types")
+    if types is not None:
+        check(types.dtype == np.uint8 and len(types) == len(values), f"ids of {name}")
+        read = [each[2] for each in _TYPES.values()]
+        values = [read[one](value) for one, value in zip(types.tolist(), values, strict=True)]
+    return _distinct(np.fromiter(values, dtype=object, count=len(values)), name)
+
+
+def _distinct(array: NDArray[Any], name: str) -> Ids:
+    several = len(np.unique(array)) if array.dtype.kind != "O" else len(set(array.tolist()))
+    check(several == len(array), f"ids of {name} are not distinct")
+    return Ids(array)
