@@ -4,7 +4,7 @@
 SHELL = /bin/sh
 .SUFFIXES:
 .NOTPARALLEL:
-.PHONY: help demo test lint types format bench clean
+.PHONY: help demo test lint types format bench docs docs-figures clean
 
 # The Python that .venv is made with; empty: an existing .venv keeps its own, else tools/venv.sh looks for one.
 PYTHON ?=
@@ -14,6 +14,9 @@ DEMO_EXTRAS =
 JOBS ?= auto
 # More arguments for pytest, for instance PYTEST_ARGS="-k shrink -x".
 PYTEST_ARGS ?=
+# Benchmarks to run, and their arguments, for instance BENCH=growth BENCH_ARGS=--quick.
+BENCH ?= first_step second_step alternatives peers growth
+BENCH_ARGS ?=
 
 export PYTHON DEMO_EXTRAS JOBS PYTEST_ARGS
 unexport PYTHONHOME PYTHONPATH
@@ -27,7 +30,8 @@ help:
 	@echo 'make lint     ruff check and ruff format --check'
 	@echo 'make types    mypy'
 	@echo 'make format   format the code and mend what ruff can mend'
-	@echo 'make bench    time both steps (benchmarks/)'
+	@echo 'make bench    run benchmarks/; BENCH=growth runs one, BENCH_ARGS=--quick tries them'
+	@echo 'make docs     build the documentation into site (docs-figures: print its numbers, draw its pictures)'
 	@echo 'make clean    remove .venv and caches'
 	@echo ''
 	@echo 'PYTHON=/path/to/python3.12 picks the Python; JOBS=2 the test processes; PYTEST_ARGS="-k name" the tests.'
@@ -62,12 +66,20 @@ format:
 
 bench:
 	@$(VENV) bench
-	@echo 'trueup: running benchmarks/first_step.py and second_step.py ...'
-	@$(RUN) benchmarks/first_step.py
-	@$(RUN) benchmarks/second_step.py
+	@echo 'trueup: running benchmarks/ ($(BENCH)) ...'
+	@for each in $(BENCH); do $(RUN) benchmarks/$$each.py $(BENCH_ARGS) || exit 1; done
+
+docs:
+	@$(VENV) base
+	@sh tools/docs.sh
+
+docs-figures:
+	@$(VENV) test
+	@echo 'trueup: printing the numbers of the documentation and drawing its pictures ...'
+	@$(RUN) tools/docs_figures.py
 
 clean:
 	@echo 'trueup: removing .venv and caches ...'
 	@rm -f .venv/.trueup-*
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	@find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
