@@ -474,6 +474,45 @@ def speed() -> str:
     return f"{said}\n\n{table(rows[0], rows[2:])}"
 
 
+def _growth() -> dict[str, list[tuple[int, float, float]]]:
+    """Return answers, seconds and bytes of the benchmark of growth, for each engine."""
+    found: dict[str, list[tuple[int, float, float]]] = {}
+    for line in _benchmark("Growth")[1].splitlines():
+        cells = [cell.strip().replace(",", "") for cell in line.strip("|").split("|")]
+        if line.startswith("|") and cells[1].isdigit() and len(cells) == 6:
+            found.setdefault(cells[0], []).append(
+                (int(cells[1]), float(cells[2]), 1e6 * float(cells[4]))
+            )
+    return found
+
+
+@numbers("growth", slow=True)
+def growth() -> str:
+    """Return the table and the exponents of the benchmark of growth."""
+    text = _benchmark("Growth")[1]
+    keep = [line for line in text.splitlines() if line.startswith(("|", "-")) or "exponent" in line]
+    return "\n".join(keep).replace("\n-", "\n\n-", 1)
+
+
+@numbers("billions", slow=True)
+def billions() -> str:
+    """Return what a billion and a trillion answers would take, from the two largest sizes on disk."""
+    (small, quick, _), (large, slow, _) = _growth()["disk"][-2:]
+    slope = np.log(slow / quick) / np.log(large / small)
+    rows = []
+    for size, name in ((10**9, "a billion"), (10**12, "a trillion")):
+        seconds = slow * (size / large) ** slope
+        rows.append([f"{name} answers", _duration(seconds), f"{60 * size / 1e9:,.0f} GB"])
+    return table(["", "time on disk", "room on the disk"], rows)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
 @numbers("batting")
 def batting() -> str:
     """Return what the second step does to the batting averages of 1970."""

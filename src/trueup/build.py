@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from trueup.answers import Duplicates
     from trueup.arrays import Bools, Floats, Indices, Ints
-    from trueup.io.table import Table
+    from trueup.io.table import Ids, Table
     from trueup.scale import Scale
 
 # Answers that a message names.
@@ -44,8 +44,8 @@ def build(
     worker_variance: Any,
 ) -> Answers:
     """Sort encoded answers by question and worker, settle duplicates, centre the values."""
-    if duplicates not in ("error", "mean", "first"):
-        raise AnswersError(f'duplicates: {duplicates!r} is not "error", "mean" or "first".')
+    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
+        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
@@ -62,7 +62,7 @@ def build(
     values = scale.forward(table.answer)
     precision = _precision(table, answer_variance, scale, values)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
-    sort = _Sort.of(question, worker, m, n)
+    sort = Sort.of(question, worker, m, n)
     n_duplicates = int(np.count_nonzero(sort.again))
     if n_duplicates and duplicates == "error":
         raise _duplicate_error(table, sort, n_duplicates)
@@ -71,14 +71,14 @@ def build(
     precision = None if precision is None else sort.follow(precision)
     if n_duplicates:
         first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
-        values, precision = _merge(values, precision, first, duplicates)
+        values, precision = merge_repeated(values, precision, first, duplicates)
         worker = worker[first]
         indptr = np.searchsorted(first, indptr)
     mean_variance = np.nan
     if precision is not None:
         mean_precision = float(precision.mean())
         precision, mean_variance = precision / mean_precision, 1.0 / mean_precision
-    known = _known_variance(table, worker_variance)
+    known = known_variance(table, worker_variance)
     if known is not None and panels.worker_source is not None:
         known = known[panels.worker_source]
     return Answers(
@@ -135,7 +135,7 @@ def _number(table: Table) -> tuple[Indices, Indices, _Panels]:
 
 
 @dataclass(frozen=True)
-class _Sort:
+class Sort:
     """The answers by question, then worker, then row.
 
     Attributes
@@ -250,7 +250,7 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
     return ", ".join(f"{pair} ({value})" for pair, value in found)
 
 
-def _duplicate_error(table: Table, sort: _Sort, count: int) -> AnswersError:
+def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
     at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
     pairs = ", ".join(_pairs(table, sort.rows(at)))
     return AnswersError(
@@ -260,7 +260,7 @@ def _duplicate_error(table: Table, sort: _Sort, count: int) -> AnswersError:
     )
 
 
-def _merge(
+def merge_repeated(
     values: Floats, precision: Floats | None, first: Ints, rule: Duplicates
 ) -> tuple[Floats, Floats | None]:
     """Make one answer of each run of repeated ones, starting at the positions `first`."""
@@ -295,46 +295,56 @@ def _precision(table: Table, column: str | None, scale: Scale, values: Floats) -
     return precision
 
 
-def _known_variance(table: Table, given: Any) -> Floats | None:
+def known_variance(table: Table, given: Any) -> Floats | None:
     """Bring known worker variances into the order of the worker ids, NaN where unknown."""
     if given is None:
         return None
+    if not isinstance(given, str):
+        return variance_by_id(table.worker_ids, given)
     known = np.full(len(table.worker_ids), np.nan)
-    if isinstance(given, str):
-        column = table.numbers[given]
-        has = ~np.isnan(column)
-        known[table.worker[has]] = column[has]
-        differs = has & (known[table.worker] != column)
-        if differs.any():
-            raise AnswersError(
-                f'Column "{given}": a worker has two different variances, first at '
-                f"{first_rows(differs, table.row, column)}. Give one variance per worker, or use "
-                "answer_variance for variances of single answers."
-            )
-    elif hasattr(given, "items"):
-        variance_of = dict(given.items())
-        position = table.worker_ids.index_of(variance_of)
-        here = position >= 0
-        if not here.any():
-            first = quoted(next(iter(variance_of), None))
-            raise AnswersError(
-                f"worker_variance: none of its {len(variance_of)} workers is in the answers "
-                f"(first: {first}). Use the ids of the worker column."
-            )
-        try:
-            known[position[here]] = np.asarray(list(variance_of.values()), dtype=np.float64)[here]
-        except (TypeError, ValueError):
-            raise AnswersError(
-                "worker_variance: found values that are not numbers. Give worker -> variance."
-            ) from None
-    else:
+    column = table.numbers[given]
+    has = ~np.isnan(column)
+    known[table.worker[has]] = column[has]
+    differs = has & (known[table.worker] != column)
+    if differs.any():
+        raise AnswersError(
+            f'Column "{given}": a worker has two different variances, first at '
+            f"{first_rows(differs, table.row, column)}. Give one variance per worker, or use "
+            "answer_variance for variances of single answers."
+        )
+    return _checked_variance(table.worker_ids, known)
+
+
+def variance_by_id(ids: Ids, given: Any) -> Floats:
+    """Bring a mapping from worker to variance into the order of the ids, NaN where unknown."""
+    if not hasattr(given, "items"):
         raise AnswersError(
             f"worker_variance: found {quoted(type(given).__name__)}. Give the name of a column, or "
             "a mapping from worker to variance."
         )
+    variance_of = dict(given.items())
+    position = ids.index_of(variance_of)
+    here = position >= 0
+    if not here.any():
+        first = quoted(next(iter(variance_of), None))
+        raise AnswersError(
+            f"worker_variance: none of its {len(variance_of)} workers is in the answers "
+            f"(first: {first}). Use the ids of the worker column."
+        )
+    known = np.full(len(ids), np.nan)
+    try:
+        known[position[here]] = np.asarray(list(variance_of.values()), dtype=np.float64)[here]
+    except (TypeError, ValueError):
+        raise AnswersError(
+            "worker_variance: found values that are not numbers. Give worker -> variance."
+        ) from None
+    return _checked_variance(ids, known)
+
+
+def _checked_variance(ids: Ids, known: Floats) -> Floats:
     bad = ~np.isnan(known) & ~((known > 0) & np.isfinite(known))
     if bad.any():
-        worst = table.worker_ids.tolist(np.flatnonzero(bad)[:NAMED])
+        worst = ids.tolist(np.flatnonzero(bad)[:NAMED])
         raise AnswersError(
             f"worker_variance: must be positive numbers; not so for worker "
             f"{', '.join(quoted(worker) for worker in worst)}."

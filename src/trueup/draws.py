@@ -148,7 +148,7 @@ def id_hashes(values: Any) -> NDArray[np.uint64]:
     >>> [hex(each) for each in id_hashes(["", "a"]).tolist()]
     ['0xcbf29ce484222325', '0xaf63dc4c8601ec8c']
     """
-    side_by_side = _texts(values)
+    side_by_side = letters_of(values)
     if side_by_side is not None:
         return _fnv(*side_by_side)
     plain = np.asarray(values) if hasattr(values, "__array__") else np.array(values)
@@ -160,7 +160,7 @@ def id_hashes(values: Any) -> NDArray[np.uint64]:
     return _fnv(letters, offsets(lengths))
 
 
-def _texts(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
+def letters_of(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
     """Return the letters of all texts and where each begins, if they lie one behind another as pyarrow has them."""
     pyarrow = loaded("pyarrow")
     if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):

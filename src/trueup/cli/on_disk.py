@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.summary import columns, short
-from trueup.cli.wording import as_options
-from trueup.errors import TrueupError, counted
+from trueup.cli.elsewhere import Account, document, summary
+from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
     from trueup.cli.reading import Reading
     from trueup.cli.where import Where
-    from trueup.disk import DiskEstimate
-
-#: Rows that could not be used and are shown.
-SHOWN = 5
 
 
 def estimate_on_disk(
@@ -71,7 +64,8 @@ def estimate_on_disk(
         if workers.suffix.lower() == ".json":
             rows = {"workers": est.workers.to_pylist()}
         write_files({workers: rows})
-    print(document(est) if as_json else summary(est))
+    account = Account(**{each.name: getattr(est, each.name) for each in fields(Account)})
+    print(document(account) if as_json else summary(account))
     if not as_json:
         for path in (out, workers):
             if path is not None:
@@ -91,61 +85,3 @@ def read_gold(path: str, reading: Reading) -> dict[Any, float]:
         return {name: float(each) for name, each in pairs if each not in (None, "")}  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise TrueupError(f'--gold: a truth in "{path}" is not a number.') from None
-
-
-def summary(est: DiskEstimate) -> str:
-    """Say what was read, what was chosen and why, what to expect, and what to look at."""
-    about = est.diagnosis
-    people, asked = counted(est.n_workers, "worker"), counted(est.n_questions, "question")
-    lines = [f"{counted(est.n_answers, 'answer')} of {people} to {asked}"]
-    if est.n_missing:
-        lines.append(f"{est.n_missing:,} of {counted(est.n_rows, 'row')} dropped: no answer")
-    if est.n_duplicates:
-        lines.append(f"{counted(est.n_duplicates, 'repeated answer')} merged")
-    if est.n_malformed:
-        lines.append(
-            f"{est.n_malformed:,} of {counted(est.n_rows, 'row')} could not be used and were left out (--strict stops):"
-        )
-        lines += [f"  {example}" for example in est.malformed[:SHOWN]]
-    lines += ["", f"First step: {about.method}" + (f" ({about.why})" if about.why else "")]
-    lines += [about.second_step[:1].upper() + about.second_step[1:]] if about.second_step else []
-    lines += [about.gold] if about.gold else []
-    lines += [f"Warning: {as_options(text)}" for text in about.warnings]
-    lines += [f"Note: {as_options(text)}" for text in about.assumptions]
-    lines += ["", f"The {len(est.least_certain['question'])} least certain questions"]
-    rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
-    least = est.least_certain
-    for name, value, low, high, count in zip(
-        *(least[each] for each in ("question", "estimate", "lower", "upper", "n_answers")),
-        strict=True,
-    ):
-        interval = "unknown" if low != low else f"{low:.4g} to {high:.4g}"
-        rows.append((short(name), f"{value:.6g}", interval, f"{count:,}"))
-    lines += columns(rows)
-    flags = Counter(flag for flag in est.worker_columns["flag"] if flag)
-    lines += ["", "Workers"]
-    lines += [f"  {counted(count, 'worker')}: {flag}" for flag, count in flags.most_common()]
-    if not flags:
-        lines.append(f"  Nothing stands out about any of {counted(est.n_workers, 'worker')}.")
-    return "\n".join(lines)
-
-
-def document(est: DiskEstimate) -> str:
-    """Return it as JSON; the estimates are in their file."""
-    content = {
-        "read": {
-            "rows": est.n_rows,
-            "dropped": est.n_missing,
-            "merged": est.n_duplicates,
-            "malformed": est.n_malformed,
-            "malformed_examples": list(est.malformed),
-            "answers": est.n_answers,
-            "workers": est.n_workers,
-            "questions": est.n_questions,
-        },
-        "diagnosis": asdict(est.diagnosis),
-        "level": est.level,
-        "questions_file": str(est.path),
-        "workers": est.workers.to_pylist(),
-    }
-    return json.dumps(content, allow_nan=False, default=str, indent=1)

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueup.cli.interrupts import Interrupts
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 LONGEST_PATH = 200
+#: Number of standard error, the last of the three streams a program begins with.
+LAST_STREAM = 2
 # Set to see where an unexpected error comes from.
 TRACEBACK = "TRUEUP_TRACEBACK"
 REMEDIES = {
@@ -46,6 +49,7 @@ def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
     last
         Whether the process ends with it: from then on interrupts have nothing to stop, and are ignored.
     """
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # An id may hold what this terminal cannot show, and stdout must not fail for that.
@@ -61,6 +65,17 @@ def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
                 return _interrupted()
             return _failed(error)
     return DONE
+
+
+def _open_closed() -> None:
+    """Let streams that whoever started us has closed lead nowhere; else a file opened later would take their place."""
+    if sys.stdin is not None and sys.stdout is not None and sys.stderr is not None:
+        return
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= LAST_STREAM:
+        pass
+    os.close(handle)
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  to the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _interrupted() -> int:

@@ -6,14 +6,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.arrays import narrow
 from trueup.block import Block
-from trueup.build import _known_variance, _merge, _Sort, centre_in_place
+from trueup.build import Sort, centre_in_place, merge_repeated, variance_by_id
 from trueup.draws import id_hashes
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.disk.spool import in_turn, small_enough
@@ -146,7 +145,7 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
         ids = ids.take(np.flatnonzero(answered))
         group = None if group is None else group[answered]
         covariates = [each[answered] for each in covariates]
-    sort = _Sort.of(question, worker, len(ids), len(rank))
+    sort = Sort.of(question, worker, len(ids), len(rank))
     indptr, worker = sort.indptr, sort.worker
     ordered = [sort.follow(each) for each in numbers]
     values, precision = ordered[0], ordered[1] if len(ordered) > 1 else None
@@ -158,7 +157,7 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
         repeated = list(zip(ids.take(row).to_pylist(), worker[at].tolist(), strict=True))
     elif n_duplicates:
         first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
-        values, precision = _merge(values, precision, first, duplicates)
+        values, precision = merge_repeated(values, precision, first, duplicates)
         worker, indptr = worker[first], np.searchsorted(first, indptr)
     centre = centre_in_place(values, indptr)
     return _Part(
@@ -254,7 +253,7 @@ def _variances(read: Read, order: Ints, ids: Ids, asked: Asked) -> Floats | None
         ids = Ids(read.workers.values.take(order))
         if not given:
             return np.full(len(order), np.nan)
-    return _known_variance(cast("Any", SimpleNamespace(worker_ids=ids)), given)
+    return variance_by_id(ids, given)
 
 
 class _Writer:

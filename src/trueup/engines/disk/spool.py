@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from trueup.draws import _texts
+from trueup.draws import letters_of
 from trueup.errors import need
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Borders:
         if self._prefix is None:
             whole: NDArray[Any] = np.asarray(ids)
             return whole
-        side_by_side = _texts(ids)
+        side_by_side = letters_of(ids)
         if side_by_side is None:
             raise TypeError(f"ids: found {ids.type}, must be text.")
         return _after(*side_by_side, self._prefix)

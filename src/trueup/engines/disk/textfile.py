@@ -18,6 +18,8 @@ from trueup.io.delimited import (
     _Header,
     _literal,
     _read_header,
+    arrow_reader,
+    check_lines,
 )
 from trueup.io.source import one_line
 from trueup.io.text import UTF8, Text
@@ -46,6 +48,7 @@ class TextFile(File):
         delimiters = [layout.sep] if layout.sep else ["\t"] if tabs else DELIMITERS
         self.header: _Header = _read_header(self.text, delimiters)
         self.names = self.header.names
+        check_lines(self.text, self.text.path, self._longest)
         self.spool = folder.spool
 
     def rows(self) -> int:
@@ -53,6 +56,11 @@ class TextFile(File):
         lines = max(self.text.head.count(b"\n"), 1)
         size = self.text.path.stat().st_size * (PACKED if self.text.packed else 1)
         return 1 + size * lines // max(len(self.text.head), 1)
+
+    @property
+    def _longest(self) -> int:
+        """Bytes that a line may have."""
+        return max(LONGEST_LINE, 64 * self.header.length)
 
     def kind(self, column: str) -> Any:
         """Return the type of a column: text."""
@@ -66,9 +74,8 @@ class TextFile(File):
         duckdb, pyarrow = need("duckdb", "files"), need("pyarrow", "files")
         with _connection(limits, self.spool) as connection:
             try:
-                reader = connection.sql(
-                    self._query(columns, store=bad is not None)
-                ).to_arrow_reader(BATCH)
+                relation = connection.sql(self._query(columns, store=bad is not None))
+                reader = arrow_reader(relation, BATCH)
                 batches = iter(reader)
                 while (batch := next(batches, None)) is not None:
                     yield batch.rename_columns(list(columns))
@@ -87,7 +94,7 @@ class TextFile(File):
         position = {name: i for i, name in reversed(list(enumerate(self.names)))}
         wanted = ", ".join(f"c{position[name]}" for name in columns)
         delimiter = self.header.delimiter.replace("'", "''")
-        longest = max(LONGEST_LINE, 64 * self.header.length)
+        longest = self._longest
         return (
             f"SELECT {wanted} FROM read_csv({_literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
             f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "

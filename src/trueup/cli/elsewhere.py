@@ -1,0 +1,97 @@
+"""What is printed of an estimate whose answers are not in memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from trueup.cli.summary import columns, short
+from trueup.cli.wording import as_options
+from trueup.errors import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueup.result import Diagnosis
+
+#: Rows that could not be used and are shown.
+SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What there is to tell; see `trueup.disk.DiskEstimate`."""
+
+    diagnosis: Diagnosis
+    level: float
+    n_questions: int
+    n_workers: int
+    n_answers: int
+    n_rows: int
+    n_missing: int
+    n_duplicates: int
+    n_malformed: int
+    malformed: tuple[str, ...]
+    least_certain: dict[str, list[Any]]
+    workers: Any
+    path: Path
+
+
+def summary(est: Account) -> str:
+    """Say what was read, what was chosen and why, what to expect, and what to look at."""
+    about = est.diagnosis
+    people, asked = counted(est.n_workers, "worker"), counted(est.n_questions, "question")
+    lines = [f"{counted(est.n_answers, 'answer')} of {people} to {asked}"]
+    if est.n_missing:
+        lines.append(f"{est.n_missing:,} of {counted(est.n_rows, 'row')} dropped: no answer")
+    if est.n_duplicates:
+        lines.append(f"{counted(est.n_duplicates, 'repeated answer')} merged")
+    if est.n_malformed:
+        lines.append(
+            f"{est.n_malformed:,} of {counted(est.n_rows, 'row')} could not be used and were left out (--strict stops):"
+        )
+        lines += [f"  {example}" for example in est.malformed[:SHOWN]]
+    lines += ["", f"First step: {about.method}" + (f" ({about.why})" if about.why else "")]
+    lines += [about.second_step[:1].upper() + about.second_step[1:]] if about.second_step else []
+    lines += [about.gold] if about.gold else []
+    lines += [f"Warning: {as_options(text)}" for text in about.warnings]
+    lines += [f"Note: {as_options(text)}" for text in about.assumptions]
+    lines += ["", f"The {len(est.least_certain['question'])} least certain questions"]
+    rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
+    least = est.least_certain
+    for name, value, low, high, count in zip(
+        *(least[each] for each in ("question", "estimate", "lower", "upper", "n_answers")),
+        strict=True,
+    ):
+        interval = "unknown" if low is None or low != low else f"{low:.4g} to {high:.4g}"
+        rows.append((short(name), f"{value:.6g}", interval, f"{count:,}"))
+    lines += columns(rows)
+    flags = Counter(flag for flag in est.workers.column("flag").to_pylist() if flag)
+    lines += ["", "Workers"]
+    lines += [f"  {counted(count, 'worker')}: {flag}" for flag, count in flags.most_common()]
+    if not flags:
+        lines.append(f"  Nothing stands out about any of {counted(est.n_workers, 'worker')}.")
+    return "\n".join(lines)
+
+
+def document(est: Account) -> str:
+    """Return it as JSON; the estimates are in their file."""
+    content = {
+        "read": {
+            "rows": est.n_rows,
+            "dropped": est.n_missing,
+            "merged": est.n_duplicates,
+            "malformed": est.n_malformed,
+            "malformed_examples": list(est.malformed),
+            "answers": est.n_answers,
+            "workers": est.n_workers,
+            "questions": est.n_questions,
+        },
+        "diagnosis": asdict(est.diagnosis),
+        "level": est.level,
+        "questions_file": str(est.path),
+        "workers": est.workers.to_pylist(),
+    }
+    return json.dumps(content, allow_nan=False, default=str, indent=1)

@@ -1,0 +1,310 @@
+"""Blocks as rows of a Spark DataFrame: how a block becomes a row of compact binary columns, and how it is read again.
+
+Blocks are made and read on the executors, inside `mapInArrow`. What is wrong with answers is written into the row, and
+the driver says so (`check_faults`): an error on an executor would be tried again, and be told as a long story.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueup.block import Block
+from trueup.build import NAMED, centre_in_place
+from trueup.build import merge_repeated as merge
+from trueup.complete import CompleteBlock
+from trueup.draws import id_hashes
+from trueup.errors import AnswersError, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from trueup.scale import Scale
+
+#: The columns of the cached DataFrame, a row for each block.
+STORED = (
+    "part int, number int, questions bigint, answers bigint, faults string, total double, indptr binary, "
+    "workers binary, values binary, precision binary, centre binary, hashes binary, ids binary"
+)
+#: Those that say what is in a block, and those that a visit needs.
+ABOUT = ("part", "number", "questions", "answers", "faults", "total")
+VISITED = ("part", "number", "indptr", "workers", "values", "precision", "centre", "hashes")
+
+
+class Plan(NamedTuple):
+    """How blocks are made.
+
+    Attributes
+    ----------
+    worker_ids : pyarrow array
+        The ids of all workers, in order.
+    scale : Scale
+        On which the answers are combined.
+    size : int
+        Answers of a block, unless a single question has more.
+    """
+
+    worker_ids: Any
+    scale: Scale
+    size: int
+
+    def maker(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
+        """Return what turns the rows of a partition, sorted by question, worker and answer, into blocks."""
+        plan = self
+
+        def make(batches: Iterable[Any]) -> Iterator[Any]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            part = 0 if context is None else context.partitionId()
+            for number, rows in enumerate(_whole_questions(batches, plan.size)):
+                yield _store(plan, part, number, rows)
+
+        return make
+
+
+def _whole_questions(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Cut sorted rows between questions, into tables of about `size` rows or one question."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    waiting: list[Any] = []
+    count, enough = 0, size
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < enough:
+            continue
+        table = pa.Table.from_batches(waiting)
+        last = pc.index(table["question"], table["question"][-1]).as_py()
+        if last:
+            yield table.slice(0, last)
+            waiting = table.slice(last).to_batches()
+            count -= last
+        # A question of which there are more rows than that is looked at again when they have doubled.
+        enough = max(size, 2 * count)
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
+    """Make the row of a block."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = rows.combine_chunks()
+    question = rows["question"].combine_chunks()
+    fresh = np.append(
+        True, pc.not_equal(question[1:], question[:-1]).to_numpy(zero_copy_only=False)
+    )
+    starts = np.flatnonzero(fresh)
+    ids = question.take(pa.array(starts))
+    worker = rows["worker"].combine_chunks()
+    code = pc.index_in(worker, value_set=plan.worker_ids.cast(worker.type)).to_numpy()
+    answer = rows["answer"].to_numpy()
+    faults: dict[str, Any] = {}
+    outside = plan.scale.outside(answer)
+    if outside.any():
+        faults["outside"] = [int(outside.sum()), answer[outside][:NAMED].tolist()]
+    values = np.zeros(len(answer))
+    values[~outside] = plan.scale.forward(answer[~outside])
+    precision = None
+    if "variance" in rows.column_names:
+        variance = rows["variance"].to_numpy()
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            precision = plan.scale.slope(values) ** 2 / variance
+        bad = ~((precision > 0) & np.isfinite(precision))
+        if bad.any():
+            faults["variance"] = [int(bad.sum()), variance[bad][:NAMED].tolist()]
+            precision = np.where(bad, 1.0, precision)
+    indptr = np.append(starts, len(values))
+    again = ~fresh & np.append(False, code[1:] == code[:-1])
+    if again.any():
+        at = np.flatnonzero(again & ~np.append(False, again[:-1]))[:NAMED]
+        named = [worker.take(pa.array(at)).to_pylist(), question.take(pa.array(at)).to_pylist()]
+        pairs = [[_plain(each) for each in pair] for pair in zip(*named, strict=True)]
+        faults["repeated"] = [int(again.sum()), pairs]
+        first = np.flatnonzero(~again)
+        values, precision = merge(values, precision, first, "mean")
+        code, indptr = code[first], np.searchsorted(first, indptr)
+    centre = centre_in_place(values, indptr)
+    row = {
+        "part": part,
+        "number": number,
+        "questions": len(ids),
+        "answers": len(values),
+        "faults": json.dumps(faults) if faults else None,
+        "total": float(len(values) if precision is None else precision.sum()),
+        "indptr": _bytes(indptr.astype(np.int32)),
+        "workers": _bytes(code.astype(np.int32)),
+        "values": _bytes(values),
+        "precision": None if precision is None else _bytes(precision),
+        "centre": _bytes(centre),
+        "hashes": _bytes(id_hashes(ids)),
+        "ids": write_ids(ids),
+    }
+    return one_row(row, STORED)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def one_row(row: Mapping[str, Any], schema: str) -> Any:
+    """Return a record batch with one row, given the columns as Spark writes them."""
+    import pyarrow as pa
+
+    kinds = {
+        "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(),
+        "string": pa.string(), "binary": pa.binary(),
+    }  # fmt: skip
+    names = [each.split() for each in schema.split(", ")]
+    arrays = [pa.array([row[name]], type=kinds[kind]) for name, kind in names]
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in names])
+
+
+def _bytes(array: NDArray[Any]) -> bytes:
+    """Return the bytes of an array, and as many more as keep the next row aligned to 8."""
+    data = np.ascontiguousarray(array).tobytes()
+    return data + bytes(-len(data) % 8)
+
+
+def _array(buffer: Any, dtype: Any, count: int) -> NDArray[Any]:
+    array = np.frombuffer(buffer, dtype=dtype, count=count)
+    return array if array.flags.aligned else array.copy()
+
+
+def write_ids(ids: Any) -> bytes:
+    """Return ids as the bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    batch = pa.RecordBatch.from_arrays([ids], names=["id"])
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def read_ids(data: Any) -> Any:
+    """Return the ids that `write_ids` wrote."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(data).read_all()["id"].combine_chunks()
+
+
+class Row(NamedTuple):
+    """A row as a visit finds it."""
+
+    part: int
+    number: int
+    block: Block
+    hashes: NDArray[np.uint64]
+    ids: Any
+
+
+class Reader(NamedTuple):
+    """How stored blocks are read.
+
+    Attributes
+    ----------
+    n_workers : int
+        Number of workers.
+    unit : float
+        Mean precision of all answers, where precisions are known.
+    """
+
+    n_workers: int
+    unit: float
+
+    def rows(self, batches: Iterable[Any]) -> Iterator[Row]:
+        """Read the blocks of a partition one by one."""
+        for batch in batches:
+            columns = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+            for i in range(batch.num_rows):
+                yield _read({name: column[i] for name, column in columns.items()}, self)
+
+
+def _read(row: Mapping[str, Any], reader: Reader) -> Row:
+    centre = row["centre"].as_buffer()
+    questions = centre.size // 8
+    indptr = _array(row["indptr"].as_buffer(), np.int32, questions + 1)
+    answers = int(indptr[-1])
+    precision = None
+    if row["precision"].is_valid:
+        precision = _array(row["precision"].as_buffer(), np.float64, answers) / reader.unit
+    block = Block(
+        indptr=indptr,
+        workers=_array(row["workers"].as_buffer(), np.int32, answers),
+        values=_array(row["values"].as_buffer(), np.float64, answers),
+        precision=precision,
+        n_workers=reader.n_workers,
+        start=0,
+        first_worker=0,
+        panel_questions=np.array([0, questions]),
+        first_panel=0,
+        centre=_array(centre, np.float64, questions),
+    )
+    if CompleteBlock.fits(block):
+        block = CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
+    hashes = _array(row["hashes"].as_buffer(), np.uint64, questions)
+    ids = row["ids"].as_buffer() if "ids" in row else None
+    return Row(row["part"].as_py(), row["number"].as_py(), block, hashes, ids)
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return named arrays as bytes: data, never code."""
+    objects = [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]
+    if objects:
+        raise TypeError(f"{objects[0]}: Python objects are not data.")
+    sink = BytesIO()
+    # Not allow_pickle=False: numpy 2.0 would take it for the name of an array.
+    np.savez(sink, **dict(arrays))  # type: ignore[arg-type]
+    return sink.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `pack` packed."""
+    with np.load(BytesIO(data), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def check_faults(about: list[Any], n_answers: int, scale: Scale, duplicates: str) -> int:
+    """Refuse answers that the blocks could not take; return how many were repeated."""
+    found: dict[str, tuple[int, list[Any]]] = {}
+    for row in about:
+        for kind, (count, some) in json.loads(row["faults"] or "{}").items():
+            before = found.get(kind, (0, []))
+            found[kind] = before[0] + count, before[1] + some
+    if "outside" in found:
+        count, some = found["outside"]
+        shown = ", ".join(str(value) for value in sorted(some)[:NAMED])
+        raise AnswersError(
+            f"transform: {scale.transform} needs answers {scale.domain}; {count:,} of {n_answers:,} are not, "
+            f"such as {shown}. Drop or mend these answers, or choose another transform."
+        )
+    if "variance" in found:
+        count, some = found["variance"]
+        shown = ", ".join(str(value) for value in sorted(some)[:NAMED])
+        raise AnswersError(
+            f"answer_variance: {count:,} of {n_answers:,} values are not positive numbers, such as {shown}. "
+            "Every answer needs a variance above 0 (a standard error must be squared)."
+        )
+    count, some = found.get("repeated", (0, []))
+    if count and duplicates == "error":
+        pairs = ", ".join(
+            f"worker {quoted(w)} on question {quoted(q)}"
+            for w, q in sorted(some, key=lambda pair: (str(pair[1]), str(pair[0])))[:NAMED]
+        )
+        raise AnswersError(
+            f"duplicates: {count:,} answers repeat a worker on the same question, such as {pairs}. "
+            'Pass duplicates="mean" to average them.'
+        )
+    return count

@@ -1,0 +1,354 @@
+"""The engine on Spark: blocks are rows of a cached DataFrame, visited where they are.
+
+A pass is one `mapInArrow` job over the blocks. The visit travels with the job, every partition adds up what its blocks
+bring, and the driver adds up the partitions in order; with very many workers Spark adds them up, each executor a share
+of the workers. Numbers of questions are not kept anywhere: they are made again from their recipes
+(`trueup.engines.spark.recipes`), so that a pass depends on nothing that an executor could lose.
+
+Only DataFrame operations are used, hence it works with Spark Connect, too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
+from trueup.engines.spark.census import take_census
+from trueup.engines.spark.recipes import Draw, Layer, Number, Step, Written, frozen
+from trueup.engines.spark.tasks import (
+    GATHERED,
+    SENT,
+    add_shares,
+    gathered,
+    gatherer,
+    joined,
+    visitor,
+    writer,
+)
+from trueup.errors import AnswersError, TrueupError, quoted
+from trueup.scale import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from trueup.answers import Answers
+    from trueup.arrays import Bools, Floats, Ints
+    from trueup.block import Block
+    from trueup.engines.protocol import Journal, Kept, Sweep, Visit
+    from trueup.engines.spark.recipes import Recipe
+    from trueup.io.table import Ids
+
+#: Answers of a block: rows of about two megabytes, which the JVM copies more than once on their way.
+BLOCK_ANSWERS = 1 << 17
+#: Answers of a partition at most, as a rule: blocks of a few dozen megabytes for a task.
+PART_ANSWERS = 1 << 22
+#: Bytes of worker sums that the driver collects from all partitions; with more, Spark adds them up.
+COLLECTED = 1 << 28
+#: Rows of sums that a visit is taken to bring, and workers in a share of them.
+USUAL_SUMS, SHARE = 4, 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class SparkProblem:
+    """What is known of the answers in a Spark DataFrame; see `trueup.engines.protocol.Problem`."""
+
+    n_questions: int
+    n_answers: int
+    worker_ids: Ids
+    worker_variance: Floats | None
+    answer_variance: float
+    scale: Scale
+    n_rows: int
+    n_missing: int
+    n_duplicates: int
+    n_panels: int = field(default=1, init=False)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.worker_ids)
+
+    @property
+    def panel_questions(self) -> Ints:
+        """Where the questions of the only panel begin and end."""
+        return np.array([0, self.n_questions])
+
+    @property
+    def panel_workers(self) -> Ints:
+        """Where the workers of the only panel begin and end."""
+        return np.array([0, self.n_workers])
+
+    @property
+    def worker_panel(self) -> Ints:
+        """Panel of each worker."""
+        return np.zeros(self.n_workers, dtype=np.int64)
+
+    @property
+    def worker_rank(self) -> Ints:
+        """Place of each worker among all ids in order: they are numbered so."""
+        return np.arange(self.n_workers)
+
+
+class Elsewhere:
+    """What stands for something that is not on this machine: it can be carried about, but not used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Elsewhere, (self._name,)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and attribute not in ("__array__", "__array_interface__"):
+            raise AttributeError(attribute)
+        raise self._error()
+
+    def __len__(self) -> int:
+        raise self._error()
+
+    def __getitem__(self, key: object) -> Any:
+        raise self._error()
+
+    def _error(self) -> TrueupError:
+        return TrueupError(
+            f"{self._name}: stays on the cluster. Ask for a frame of it, or gather some questions."
+        )
+
+
+class _Stored(NamedTuple):
+    """The cached blocks, how many partitions they are in, and how they are read."""
+
+    blocks: DataFrame
+    parts: int
+    reader: Reader
+
+
+class SparkEngine:
+    """Answers on a Spark cluster.
+
+    Parameters
+    ----------
+    frame : Spark DataFrame
+        One answer per row, in any order. Missing answers are dropped and counted.
+    question, worker, answer : str
+        Names of the columns; `task`, `worker`, `label` are recognised as well.
+    duplicates : {"error", "mean"}
+        What to do when a worker answered a question more than once.
+    transform, bounds
+        The scale on which answers are combined, see `trueup.scale.Scale`.
+    answer_variance, worker_variance
+        As in `Answers.from_frame`.
+    partitions : int, optional
+        Partitions of the blocks. Default: as many as tasks run at a time, or more for many answers.
+    block_answers : int
+        Answers of a block.
+    """
+
+    problem: SparkProblem
+    journal: Journal | None = None  # Spark itself repeats what was lost
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        *,
+        question: str = "question",
+        worker: str = "worker",
+        answer: str = "answer",
+        duplicates: str = "error",
+        transform: str | None = None,
+        bounds: tuple[float, float] | None = None,
+        answer_variance: str | None = None,
+        worker_variance: str | Mapping[Any, float] | None = None,
+        partitions: int | None = None,
+        block_answers: int = BLOCK_ANSWERS,
+    ) -> None:
+        _check_duplicates(duplicates)
+        scale = Scale(transform, bounds)
+        census = take_census(
+            frame,
+            question=question,
+            worker=worker,
+            answer=answer,
+            answer_variance=answer_variance,
+            worker_variance=worker_variance,
+        )
+        ids = census.worker_ids
+        parts = partitions or _partitions(frame, census.n_answers)
+        plan = Plan(ids.values, scale, max(block_answers, len(ids)))
+        rows = census.rows.repartition(parts, "question")
+        rows = rows.sortWithinPartitions("question", "worker", "answer")
+        blocks = rows.mapInArrow(plan.maker(), STORED).persist()
+        try:
+            about = blocks.select(*ABOUT).collect()
+            n_duplicates = check_faults(about, census.n_answers, scale, duplicates)
+        except BaseException:
+            blocks.unpersist()
+            raise
+        n_answers = sum(row["answers"] for row in about)
+        unit = math.fsum(row["total"] for row in about) / n_answers
+        self.problem = SparkProblem(
+            n_questions=sum(row["questions"] for row in about),
+            n_answers=n_answers,
+            worker_ids=ids,
+            worker_variance=census.worker_variance,
+            answer_variance=np.nan if answer_variance is None else 1.0 / unit,
+            scale=scale,
+            n_rows=census.n_rows,
+            n_missing=census.n_missing,
+            n_duplicates=n_duplicates,
+        )
+        self._stored = _Stored(blocks, parts, Reader(len(ids), unit))
+        self._question_type = census.rows.schema["question"].dataType
+        self._n_workers = len(ids)
+        self._layer = Layer()
+        self._recipes: dict[str, Recipe] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Stay behind when a visit that knows the engine is sent to the cluster."""
+        return Elsewhere, ("engine",)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers that visits see."""
+        return self._n_workers
+
+    def close(self) -> None:
+        """Give the memory of the blocks back to the cluster."""
+        self._stored.blocks.unpersist()
+
+    # -- what every engine does ------------------------------------------------------------------
+
+    def sweep(
+        self,
+        visit: Callable[[Block, Kept], Visit],
+        reads: Sequence[str] = (),
+        *,
+        answers: bool = True,  # noqa: ARG002  recipes may look at them
+    ) -> Sweep:
+        """Visit every block; see `trueup.engines.protocol.Engine`."""
+        step = Step(frozen(visit), self._known(reads), self._layer)
+        shares = self._shares()
+        found = self._stored.blocks.select(*VISITED).mapInArrow(
+            visitor(step, self._stored.reader, self._n_workers, shares), SENT
+        )
+        if len(shares) > 2:
+            found = found.repartition(len(shares) - 1, "share")
+            found = found.sortWithinPartitions("share", "part").mapInArrow(add_shares, SENT)
+        sweep, written = joined(found.collect(), self._n_workers)
+        again = step.without(written)
+        self._recipes.update({name: Written(again, name) for name in written})
+        return sweep
+
+    def changed(
+        self,
+        change: Callable[[Block, Kept], Block],
+        reads: Sequence[str] = (),
+        *,
+        workers: int | None = None,
+    ) -> SparkEngine:
+        """Return an engine over other blocks; see `trueup.engines.protocol.Engine`."""
+        engine = object.__new__(SparkEngine)
+        engine.__dict__.update(
+            self.__dict__
+        )  # recipes are shared: each knows the layer it belongs to
+        engine._layer = Layer(frozen(change), self._known(reads), self._layer)
+        engine._n_workers = workers or self._n_workers
+        return engine
+
+    def keep(self, name: str, values: Floats | float) -> None:
+        """Keep one number for all questions; vectors have no order here."""
+        if np.ndim(values):
+            raise TrueupError(
+                f"{name}: questions on a cluster have no order, so that a vector cannot be told apart. "
+                "Give one number for all."
+            )
+        self._recipes[name] = Number(float(values))
+
+    def kept(self, name: str) -> Floats:
+        """Return what stands for the vector and raises an error when it is looked at: it stays on the cluster."""
+        return cast("Floats", Elsewhere(name))
+
+    def draw(self, seed: int) -> None:
+        """Keep a vector "draw"; see `trueup.engines.protocol.Engine`."""
+        self._recipes["draw"] = Draw(seed)
+
+    def gather(
+        self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()
+    ) -> Answers:
+        """Return the answers to some questions as a problem in memory, in order of their ids."""
+        if self._n_workers != self.problem.n_workers:
+            raise TrueupError("gather: these blocks have other workers than the answers.")
+        taken = self._stored.blocks.select(*VISITED, "ids").mapInArrow(
+            gatherer(inside, self._known(reads), self._layer, self._stored.reader),
+            GATHERED,
+        )
+        return gathered(taken.collect(), self.problem)
+
+    # -- what only this one does -----------------------------------------------------------------
+
+    def frame(
+        self,
+        visit: Callable[[Block, Kept], Visit],
+        reads: Sequence[str] = (),
+        *,
+        columns: Mapping[str, str],
+    ) -> DataFrame:
+        """Return a Spark DataFrame with a row per question: its id, and columns that a visit brings as `questions`.
+
+        It is lazy, and is made of the blocks whenever it is asked for; NaN becomes null.
+
+        Parameters
+        ----------
+        visit, reads
+            As in `sweep`.
+        columns : mapping
+            Name and Spark type ("double", "long", "boolean") of each column.
+        """
+        from pyspark.sql import types
+
+        step = Step(frozen(visit), self._known(reads), self._layer)
+        schema = types.StructType([types.StructField("question", self._question_type)])
+        for name, kind in columns.items():
+            schema = schema.add(name, kind)
+        return self._stored.blocks.select(*VISITED, "ids").mapInArrow(
+            writer(step, self._stored.reader, dict(columns)), schema
+        )
+
+    def _known(self, reads: Sequence[str]) -> dict[str, Recipe]:
+        return {name: self._recipes[name] for name in reads if name in self._recipes}
+
+    def _shares(self) -> list[int]:
+        """Return the borders of the shares in which sums over workers are sent: one for all where they are small."""
+        n, parts = self._n_workers, self._stored.parts
+        if parts * n * USUAL_SUMS * 8 <= COLLECTED:
+            return [0, n]
+        count = min(parts, math.ceil(n / SHARE))
+        return [n * i // count for i in range(count + 1)]
+
+
+def _check_duplicates(duplicates: str) -> None:
+    if duplicates == "first":
+        raise AnswersError(
+            'duplicates: "first" asks for an order, and the rows of a Spark DataFrame have none. Pass '
+            'duplicates="mean" to average them, or leave one row of each before.'
+        )
+    if duplicates not in ("error", "mean"):
+        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error" or "mean".')
+
+
+def _partitions(frame: DataFrame, n_answers: int) -> int:
+    """Return the number of partitions: all processors have work, and no task has too much."""
+    session = frame.sparkSession
+    try:
+        tasks = int(session.sparkContext.defaultParallelism)
+    except Exception:  # Spark Connect has no context, and several ways of saying so
+        tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    if n_answers <= tasks * PART_ANSWERS:
+        return max(1, min(tasks, math.ceil(n_answers / BLOCK_ANSWERS)))
+    return tasks * math.ceil(n_answers / (tasks * PART_ANSWERS))

@@ -1,0 +1,69 @@
+"""Run a first step on two executors, kill one of them on the way, and compare with memory; see test_spark.py."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+
+from spark_session import builder, sparse
+from trueup import Answers
+from trueup.algorithms import find, run
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.spark import SparkEngine
+
+
+def executors(process: int) -> list[int]:
+    """Return the executors among the descendants of a process, lowest number first."""
+    parent, found = {}, []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            # The name of a process is in brackets and may hold anything; its state and parent follow.
+            parent[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+            if b"CoarseGrainedExecutorBackend" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:  # it has ended meanwhile
+            continue
+
+    def is_ours(one: int) -> bool:
+        while one in parent and one != process:
+            one = parent[one]
+        return one == process
+
+    return sorted(filter(is_ours, found))
+
+
+def main() -> None:
+    """Kill an executor after the second iteration."""
+    frame = sparse()
+    spark = builder(
+        "local-cluster[2,1,1024]",
+        **{"spark.executor.memory": "512m", "spark.task.maxFailures": "4"},
+    ).getOrCreate()
+    engine = SparkEngine(spark.createDataFrame(frame), partitions=4, block_answers=60)
+    killed: list[int] = []
+
+    def kill(iteration: int, _: float) -> None:
+        if iteration == 2 and not killed:
+            killed.append(executors(os.getpid())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    memory = MemoryEngine(Answers.from_frame(frame))
+    found = run(find("crh"), engine, max_iter=4, tol=0.0, callback=kill)
+    expected = run(find("crh"), memory, max_iter=4, tol=0.0)
+    order = memory.problem.worker_ids.sort_order()
+    assert killed
+    np.testing.assert_allclose(found.weight, expected.weight[order], rtol=1e-12)
+    np.testing.assert_allclose(found.noise, expected.noise[order], rtol=1e-12)
+    print(f"same numbers without executor {killed[0]}")  # noqa: T201
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

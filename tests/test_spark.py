@@ -1,0 +1,350 @@
+"""The Spark engine gives the numbers of the one in memory, whatever becomes of partitions and executors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from spark_session import Fetched, session, sparse
+from trueup import Answers, TrueupError
+from trueup.algorithms import find, names, run
+from trueup.arrays import segment_sum
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+from trueup.errors import AnswersError
+from trueup.estimation import make_plan
+from trueup.progress import Progress
+from trueup.solution import COLUMNS, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trueup.block import Block
+    from trueup.engines.protocol import Kept
+    from trueup.engines.spark import SparkEngine
+
+pytest.importorskip("pyspark", reason="needs pyspark")
+pytestmark = [pytest.mark.needs("java"), pytest.mark.xdist_group("spark")]
+
+METHODS = [name for name in names() if name != "blue"]
+RULES = ("adaptive", "normal", "mixture", "paper", "stein", "mebe", "morris", "sure", "none")
+
+
+def on_spark(frame: Any, **options: Any) -> SparkEngine:
+    from trueup.engines.spark import SparkEngine
+
+    rows = session().createDataFrame(frame)
+    return SparkEngine(rows, **{"partitions": 2, "block_answers": 60, **options})
+
+
+def in_memory(frame: Any, **options: Any) -> MemoryEngine:
+    """Number questions and workers by id, as Spark does."""
+    return MemoryEngine(Answers.from_frame(frame.sort_values(["worker", "question"]), **options))
+
+
+def by_question(engine: Any, *names: str) -> np.ndarray[Any, Any]:
+    """Return what an engine keeps of questions, in the order of their ids."""
+    if isinstance(engine, MemoryEngine):
+        order = engine.problem.question_ids.sort_order()
+        return np.stack([engine.kept(name)[order] for name in names])
+
+    def visit(_: Block, kept: Kept) -> Visit:
+        return Visit(questions={name: kept[name] for name in names})
+
+    frame = engine.frame(visit, names, columns=dict.fromkeys(names, "double"))
+    table = frame.orderBy("question").toArrow()
+    return np.stack([table[name].to_numpy().astype(np.float64) for name in names])
+
+
+def by_worker(engine: MemoryEngine, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return values[engine.problem.worker_ids.sort_order()]
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(scope="module", params=[1, 2, 7])
+def engines(request: pytest.FixtureRequest) -> Iterator[tuple[SparkEngine, MemoryEngine]]:
+    frame = sparse()
+    engine = on_spark(frame, partitions=request.param)
+    yield engine, in_memory(frame)
+    engine.close()
+
+
+def first_steps_agree(there: SparkEngine, here: MemoryEngine, method: str) -> None:
+    found, expected = (run(find(method), each, max_iter=2, tol=0.0) for each in (there, here))
+    close(found.weight, by_worker(here, expected.weight))
+    close(found.noise, by_worker(here, expected.noise))
+    close(found.moved, expected.moved)
+    close(by_question(there, "base", "variance"), by_question(here, "base", "variance"))
+
+
+def both_steps_agree(there: SparkEngine, here: MemoryEngine, shrink: str) -> None:
+    plan = make_plan("crh", shrink, None, False, 0.8, 0.95, 1, 0.0, 0, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = (
+            solve(each, plan, Progress("", 1, shown=False)) for each in (there, here)
+        )
+    columns = COLUMNS.values()
+    close(by_question(found.engine, *columns), by_question(expected.engine, *columns))
+    assert str(found.diagnosis) == str(expected.diagnosis)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_first_steps_agree_with_memory(
+    engines: tuple[SparkEngine, MemoryEngine], method: str
+) -> None:
+    first_steps_agree(Fetched.of(engines[0]), engines[1], method)
+
+
+@pytest.mark.parametrize("shrink", RULES)
+def test_second_steps_agree_with_memory(
+    engines: tuple[SparkEngine, MemoryEngine], shrink: str
+) -> None:
+    both_steps_agree(Fetched.of(engines[0]), engines[1], shrink)
+
+
+def test_jobs_on_spark_agree_with_memory(engines: tuple[SparkEngine, MemoryEngine]) -> None:
+    for method in ("median", "gtm", "kdem", "native"):
+        first_steps_agree(*engines, method)
+    both_steps_agree(*engines, "adaptive")
+
+
+def test_blocks_hold_the_answers(engines: tuple[SparkEngine, MemoryEngine]) -> None:
+    there, here = engines
+    found, expected = there.gather(), here.gather()
+    np.testing.assert_array_equal(found.to_matrix(), _ordered(expected))
+    assert found.question_ids.tolist() == sorted(map(str, expected.question_ids.tolist()))
+
+
+def _ordered(answers: Answers) -> np.ndarray[Any, Any]:
+    rows, columns = answers.worker_ids.sort_order(), answers.question_ids.sort_order()
+    return answers.to_matrix()[np.ix_(rows, columns)]
+
+
+def test_draws_follow_from_ids(engines: tuple[SparkEngine, MemoryEngine]) -> None:
+    for engine in engines:
+        engine.draw(7)
+    there, here = engines
+    np.testing.assert_array_equal(by_question(there, "draw"), by_question(here, "draw"))
+    found, expected = (
+        engine.gather(lambda _, kept: kept["draw"] < 5e18, ("draw",)) for engine in engines
+    )
+    assert 0 < found.n_questions < here.problem.n_questions
+    np.testing.assert_array_equal(found.to_matrix(), _ordered(expected))
+
+
+def _mean(block: Block, kept: Kept) -> Visit:
+    """Write the mean, and say how far it is from what was written before."""
+    mean = block.mean + block.centre
+    moved = np.abs(mean - kept["mean"]) if "mean" in kept else np.zeros(len(mean))
+    sums = segment_sum(mean, block.panel_questions)[None]
+    return Visit(panel_sums=sums, panel_peaks=moved.max(keepdims=True), questions={"mean": mean})
+
+
+def _lower(shift: float) -> Callable[[Block, Kept], Block]:
+    """Return a change that takes `shift` times what is kept as "half" off every answer."""
+
+    def change(block: Block, kept: Kept) -> Block:
+        return block.adjusted(np.full(block.n_workers, shift * kept["half"][0]), None)
+
+    return change
+
+
+def _gap(block: Block, kept: Kept) -> Visit:
+    """Add up how far the means are below what was kept of them."""
+    gap = kept["mean"] - block.mean - block.centre
+    return Visit(panel_sums=np.array([[gap.sum()]]), rows={"one": np.ones((1, 2))})
+
+
+def test_vectors_belong_to_the_blocks_they_were_written_of(
+    engines: tuple[SparkEngine, MemoryEngine],
+) -> None:
+    totals = []
+    for engine in engines:
+        engine.keep("half", 0.5)
+        first = engine.sweep(_mean, ("mean",))
+        low = engine.changed(_lower(3.0), ("half",))
+        second = low.sweep(_mean, ("mean",))
+        close(second.panel_peaks, 1.5)  # the means of the blocks before the change were handed over
+        third = low.changed(_lower(6.0), ("half",)).sweep(_gap, ("mean",))
+        close(third.panel_sums, 3.0 * engine.problem.n_questions)
+        assert third.sums.shape == (0, engine.n_workers)
+        assert third.rows["one"].shape[1] == 2
+        totals.append([first.panel_sums, second.panel_sums, third.panel_sums])
+    close(totals[0], totals[1])
+
+
+def test_shares_of_very_many_workers_are_added_on_the_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = on_spark(sparse(), partitions=3)
+
+    def visit(block: Block, _: Kept) -> Visit:
+        return Visit(
+            sums=block.by_worker(block.values, block.informative)[None],
+            panel_sums=np.ones((1, 1)),
+            questions={"mean": block.mean},
+        )
+
+    expected = engine.sweep(visit)
+    monkeypatch.setattr("trueup.engines.spark.engine.COLLECTED", 0)
+    monkeypatch.setattr("trueup.engines.spark.engine.SHARE", 5)
+    found = engine.sweep(visit)
+    np.testing.assert_array_equal(found.sums, expected.sums)
+    np.testing.assert_array_equal(found.panel_sums, expected.panel_sums)
+    engine.close()
+
+
+def test_one_question_may_have_nearly_all_answers() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"question": 7, "worker": np.arange(500), "answer": rng.normal(size=500)})
+    few = pd.DataFrame({"question": [1, 2, 2], "worker": [3, 3, 4], "answer": [1.0, 2.0, 3.0]})
+    frame = pd.concat([frame, few])
+    there, here = on_spark(frame, partitions=7, block_answers=10), in_memory(frame)
+    found, expected = (run(find("crh"), each, max_iter=3) for each in (there, here))
+    close(found.weight, by_worker(here, expected.weight))
+    close(by_question(there, "base"), by_question(here, "base"))
+    there.close()
+
+
+def test_missing_and_repeated_answers_are_counted() -> None:
+    frame = sparse()
+    frame["answer"] = frame["answer"].astype(str)
+    frame.loc[:2, "answer"] = ["", " NA ", "null"]
+    frame.loc[3, "answer"] = " 1e1 "
+    again = frame.iloc[3:6].assign(answer="2.5")
+    frame = _joined(frame, again)
+    there = on_spark(frame, duplicates="mean")
+    here = in_memory(frame, duplicates="mean")
+    problem = there.problem
+    assert (problem.n_missing, problem.n_duplicates) == (3, 3)
+    assert problem.n_rows == len(frame)
+    np.testing.assert_allclose(there.gather().to_matrix(), _ordered(here.gather()), rtol=1e-14)
+    there.close()
+
+
+def _joined(*frames: Any) -> Any:
+    import pandas as pd
+
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_known_variances_and_transforms_are_taken() -> None:
+    frame = sparse()
+    rng = np.random.default_rng(2)
+    frame["answer"] = np.exp(0.1 * frame["answer"])
+    frame["var"] = rng.uniform(0.5, 2.0, len(frame))
+    options = {"answer_variance": "var", "transform": "log"}
+    there, here = on_spark(frame, **options), in_memory(frame, **options)
+    close(there.problem.answer_variance, here.problem.answer_variance)
+    for each in (find("mean"), find("gtm")):
+        found, expected = (run(each, engine, max_iter=2) for engine in (there, here))
+        close(found.noise, by_worker(here, expected.noise))
+    close(by_question(there, "base", "variance"), by_question(here, "base", "variance"))
+    there.close()
+
+
+@pytest.mark.parametrize("given", ["column", "mapping"])
+def test_known_variances_of_workers_are_taken(given: str) -> None:
+    frame = sparse()
+    known = {f"w{i}": 0.5 + 0.1 * i for i in range(8)}
+    frame["known"] = frame["worker"].map(known)
+    option = known if given == "mapping" else "known"
+    there = on_spark(frame, worker_variance=option)
+    here = in_memory(frame, worker_variance=option)
+    expected = here.problem.worker_variance
+    assert expected is not None
+    np.testing.assert_array_equal(there.problem.worker_variance, by_worker(here, expected))
+    found = [run(find("blue"), each).weight for each in (there, here)]
+    close(found[0], by_worker(here, found[1]))
+    there.close()
+
+
+FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"answer": ["1", "x", "3"]}, {}, r'Column "answer": 1 of 3 values is not a number, such as "x"'),
+    ({"answer": [1.0, np.inf, 2.0]}, {}, "1 of 3 values is infinite"),
+    ({"answer": [1.0, 1e200, 2.0]}, {}, "1 of 3 values is beyond"),
+    ({"answer": [None, None, np.nan]}, {}, "no answers, all 3 values are missing"),
+    ({"worker": ["a", None, "c"]}, {}, 'Column "worker": 1 of 3 values is missing'),
+    ({"question": ["a", None, None]}, {}, 'Column "question": 2 of 3 values are missing'),
+    ({"question": ["a", "a", "a"], "worker": ["u", "u", "v"]}, {}, 'worker "u" on question "a"'),
+    ({}, {"duplicates": "first"}, "rows of a Spark DataFrame have none"),
+    ({}, {"duplicates": "last"}, 'is not "error" or "mean"'),
+    ({"answer": [1.0, -1.0, 2.0]}, {"transform": "log"}, "1 of 3 are not, such as -1.0"),
+    ({"v": [1.0, 0.0, None]}, {"answer_variance": "v"}, "2 of 3 values are not positive"),
+    ({"worker": ["a", "a", "b"], "v": [1.0, 2.0, 1.0]}, {"worker_variance": "v"}, "two different"),
+    ({}, {"answer": "score"}, 'Column "score": not found'),
+    ({"answer": [[1.0], [2.0], [3.0]]}, {}, 'holds "array<double>" values, not numbers'),
+    ({"worker": [[1.0], [2.0], [3.0]]}, {}, "cannot be told apart as ids"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), FAULTS)
+def test_what_cannot_be_used_is_told(
+    columns: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    import pandas as pd
+
+    plain = {"question": ["a", "b", "c"], "worker": ["u", "v", "w"], "answer": [1.0, 2.0, 3.0]}
+    with pytest.raises(AnswersError, match=message):
+        on_spark(pd.DataFrame({**plain, **columns}), **options)
+
+
+def test_errors_of_visits_come_back_and_vectors_stay() -> None:
+    engine = on_spark(sparse())
+
+    def visit(*_: Any) -> Visit:
+        raise TrueupError("what: is wrong.")
+
+    with pytest.raises(TrueupError, match=r"^what: is wrong\.$"):
+        engine.sweep(visit)
+    vector = engine.kept("x")
+    with pytest.raises(TrueupError, match="stays on the cluster"):
+        np.asarray(vector)
+    with pytest.raises(TrueupError, match="have no order"):
+        engine.keep("x", np.zeros(3))
+    engine.close()
+
+
+@pytest.mark.parametrize("script", ["spark_lost_executor.py", "spark_connect.py"])
+def test_in_a_process_of_its_own(script: str) -> None:
+    if script == "spark_lost_executor.py" and not Path("/proc/self/stat").exists():
+        pytest.skip("needs Linux (/proc)")
+    path = Path(__file__).parent / script
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, path], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "same numbers" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_the_public_estimate_and_its_frames() -> None:
+    import trueup
+    import trueup.spark
+
+    frame = sparse(40, 8)
+    rows = session().createDataFrame(frame)
+    with trueup.spark.estimate(rows, "crh", "normal", max_iter=2, partitions=2) as est:
+        questions = est.questions.toPandas().set_index("question").sort_index()
+        workers = est.workers.toPandas().set_index("worker").sort_index()
+        assert str(est).startswith(f"{len(frame)} answers of 8 workers to ")
+    expected = trueup.estimate(frame, "crh", "normal", max_iter=2)
+    theirs = expected.questions.set_index("question").sort_index()
+    np.testing.assert_allclose(questions, theirs[questions.columns], rtol=1e-9, atol=1e-12)
+    theirs = expected.workers.set_index("worker").sort_index()
+    np.testing.assert_allclose(workers["weight"], theirs["weight"], rtol=1e-9)
+    assert est.diagnosis == expected.diagnosis
+    with pytest.raises(TrueupError, match="needs all answers in memory"):
+        trueup.spark.estimate(rows, "crh", "normal", "jackknife", max_iter=1, partitions=1)
