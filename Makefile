@@ -4,7 +4,7 @@
 SHELL = /bin/sh
 .SUFFIXES:
 .NOTPARALLEL:
-.PHONY: help demo test lint types format bench docs docs-figures clean
+.PHONY: fuzz mutations coverage help demo test lint types format bench docs docs-figures test-lowest audit dist clean
 
 # The Python that .venv is made with; empty: an existing .venv keeps its own, else tools/venv.sh looks for one.
 PYTHON ?=
@@ -17,6 +17,10 @@ PYTEST_ARGS ?=
 # Benchmarks to run, and their arguments, for instance BENCH=growth BENCH_ARGS=--quick.
 BENCH ?= first_step second_step alternatives peers growth
 BENCH_ARGS ?=
+
+# For instance FUZZ_ARGS="--minutes 1", MUTATIONS_ARGS="--only gold".
+FUZZ_ARGS ?=
+MUTATIONS_ARGS ?=
 
 export PYTHON DEMO_EXTRAS JOBS PYTEST_ARGS
 unexport PYTHONHOME PYTHONPATH
@@ -32,6 +36,12 @@ help:
 	@echo 'make format   format the code and mend what ruff can mend'
 	@echo 'make bench    run benchmarks/; BENCH=growth runs one, BENCH_ARGS=--quick tries them'
 	@echo 'make docs     build the documentation into site (docs-figures: print its numbers, draw its pictures)'
+	@echo 'make test-lowest   the tests that meet other libraries, with the lowest versions of these'
+	@echo 'make audit    list versions and licences of all that each extra brings (SECURITY.md)'
+	@echo 'make dist     build wheel and sdist into dist, and run the demo from the installed wheel'
+	@echo 'make fuzz     ten minutes of random input over the whole public surface; it prints what it covered'
+	@echo 'make mutations  change one thing at a time for the worse: a test must fail each time (about 15 minutes)'
+	@echo 'make coverage the lines of src/trueup that no test runs'
 	@echo 'make clean    remove .venv and caches'
 	@echo ''
 	@echo 'PYTHON=/path/to/python3.12 picks the Python; JOBS=2 the test processes; PYTEST_ARGS="-k name" the tests.'
@@ -64,6 +74,25 @@ format:
 	@echo 'trueup: ruff check --fix ...'
 	@$(RUN) -m ruff check --fix .
 
+fuzz:
+	@$(VENV) test
+	@echo 'trueup: fuzzing ...'
+	@$(RUN) tools/fuzz.py $(FUZZ_ARGS)
+
+mutations:
+	@$(VENV) test
+	@echo 'trueup: trying mutations ...'
+	@$(RUN) tools/mutations.py $(MUTATIONS_ARGS)
+
+# Spark runs its own processes, in an environment of its own: see benchmarks and tests/test_spark.py.
+coverage:
+	@$(VENV) test
+	@echo 'trueup: running all tests with coverage ...'
+	@$(RUN) -m coverage erase
+	@$(RUN) -m coverage run -m pytest -q -n $(JOBS) --maxprocesses 8 $(PYTEST_ARGS)
+	@$(RUN) -m coverage combine -q
+	@$(RUN) -m coverage report --fail-under=95
+
 bench:
 	@$(VENV) bench
 	@echo 'trueup: running benchmarks/ ($(BENCH)) ...'
@@ -78,8 +107,20 @@ docs-figures:
 	@echo 'trueup: printing the numbers of the documentation and drawing its pictures ...'
 	@$(RUN) tools/docs_figures.py
 
+# A lowest version is what pyproject.toml says; Spark is tried too where there is Java.
+test-lowest:
+	@sh tools/lowest.sh
+
+audit:
+	@$(VENV) test
+	@$(RUN) tools/audit.py
+
+dist:
+	@$(VENV) base
+	@sh tools/dist.sh
+
 clean:
 	@echo 'trueup: removing .venv and caches ...'
 	@rm -f .venv/.trueup-*
-	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* build dist site
 	@find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -35,6 +35,7 @@ hypothesis.settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, database=None
 )
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000)
+hypothesis.settings.register_profile("long", deadline=None, print_blob=True)  # make fuzz
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
 
 

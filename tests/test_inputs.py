@@ -372,6 +372,10 @@ def test_options_of_delimited_text_are_not_for_other_formats(
 # -- Excel -----------------------------------------------------------------------------------------
 
 
+# A zip archive with nothing in it.
+NO_PARTS = b"PK\x05\x06" + b"\0" * 18
+
+
 def fake_openpyxl(*sheets: list[tuple[Any, ...]]) -> SimpleNamespace:
     """Make a module that has one workbook of these sheets."""
 
@@ -379,7 +383,10 @@ def fake_openpyxl(*sheets: list[tuple[Any, ...]]) -> SimpleNamespace:
         assert read_only
         assert data_only
         pages = [
-            SimpleNamespace(iter_rows=lambda *, values_only, s=sheet: s if values_only else [])
+            SimpleNamespace(
+                iter_rows=lambda *, values_only, s=sheet: s if values_only else [],
+                reset_dimensions=lambda: None,
+            )
             for sheet in sheets
         ]
         return SimpleNamespace(worksheets=pages, close=lambda: None)
@@ -397,7 +404,7 @@ def test_a_sheet_is_read(written: Callable[..., Path], monkeypatch: pytest.Monke
         ("q2", "x", "2"),
     ]
     monkeypatch.setitem(sys.modules, "openpyxl", fake_openpyxl(sheet, []))
-    path = written(b"PK", "a.xlsx")
+    path = written(NO_PARTS, "a.xlsx")
 
     assert rows_of(read_file(path)) == ROWS
     sheet.append(("q3", "x", "three", None))
@@ -409,7 +416,7 @@ def test_a_sheet_is_read(written: Callable[..., Path], monkeypatch: pytest.Monke
 def test_sheets_that_cannot_be_used_are_explained(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(b"PK", "a.xlsx")
+    path = written(NO_PARTS, "a.xlsx")
 
     monkeypatch.setitem(sys.modules, "openpyxl", fake_openpyxl([]))
     assert message_of(path) == (

@@ -199,3 +199,11 @@ def test_known_answer_variances_enter_as_precisions() -> None:
     found = moderated(answers, run(find("mean"), answers)).v
     assert found[:200].mean() == pytest.approx(0.25 / 6, rel=0.1)
     assert found[200:].mean() == pytest.approx(1 / 6, rel=0.1)
+
+
+def test_the_variance_of_the_biases_has_one_degree_of_freedom_less_than_there_are_workers() -> None:
+    x = np.arange(28.0).reshape(4, 7) % 5
+    x[3, 1:] = np.nan  # one answer tells nothing of a bias
+    assert worker_noise(trueup.Answers.of(x)).shift_freedom.tolist() == [2.0]
+    # Nobody to compare with: one, since none would be no number to divide by.
+    assert worker_noise(trueup.Answers.of(x[:1])).shift_freedom.tolist() == [1.0]

@@ -20,7 +20,8 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers import Answers
-from trueup.errors import TrueupError, TrueupWarning, counted
+from trueup.draws import check_seed
+from trueup.errors import TrueupError, TrueupWarning, counted, quoted
 from trueup.progress import Progress
 from trueup.theory import Condition, Gain, condition_from_bootstrap, gain_estimate, shrinkage_limit
 from trueup.variance import mean_sandwich, plugin, psi_h, worker_noise
@@ -139,6 +140,8 @@ def diagnose(
     >>> found.helps, round(found.expected_ratio, 2)
     (True, 0.44)
     """
+    check_seed(seed)
+    _check_panels(panels)
     data = Answers.of(answers, **options)
     _one_problem(data)
     if data.n_questions <= 3:
@@ -285,6 +288,8 @@ def diagnose_all(
     from trueup.together import noise_of, together
     from trueup.verdicts import worker_table
 
+    check_seed(seed)
+    _check_panels(panels)
     missing: list[str] = []
 
     def found(what: str, find: Callable[[], Any]) -> Any:
@@ -328,6 +333,13 @@ def diagnose_all(
         )
         bar.step("done")
     return Findings(est, table, ties, wanted, agreed, brings, tuple(missing))
+
+
+def _check_panels(panels: Any) -> None:
+    if not isinstance(panels, int | np.integer) or not (panels == 0 or panels >= 2):
+        raise TrueupError(
+            f"panels: found {quoted(panels)}, must be a whole number from 2 on, or 0 for none."
+        )
 
 
 def _one_problem(data: Answers) -> None:

@@ -43,7 +43,8 @@ class Scale:
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.transform is not None and self.transform not in TRANSFORMS:
+        known = self.transform is None or isinstance(self.transform, str)
+        if not known or self.transform not in (None, *TRANSFORMS):
             names = ", ".join(f'"{name}"' for name in TRANSFORMS)
             raise AnswersError(
                 f"transform: {quoted(self.transform)} is not known. Use one of {names}."

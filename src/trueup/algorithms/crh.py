@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import one_of, yes_or_no
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Kind
@@ -56,10 +56,9 @@ class CRH(Algorithm):
     shares_by_worker = True
 
     def __post_init__(self) -> None:
-        if self.loss not in ("squared", "absolute"):
-            raise TrueupError(f'loss: {self.loss!r} is not "squared" or "absolute".')
-        if self.scale not in ("std", "var", "none"):
-            raise TrueupError(f'scale: {self.scale!r} is not "std", "var" or "none".')
+        one_of("loss", self.loss, ("squared", "absolute"))
+        one_of("scale", self.scale, ("std", "var", "none"))
+        yes_or_no("per_count", self.per_count)
 
     @property
     def kind(self) -> Kind:

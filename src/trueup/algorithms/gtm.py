@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import LARGEST, SMALLEST, number, yes_or_no
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
@@ -50,8 +50,11 @@ class GTM(Algorithm):
     name = "gtm"
 
     def __post_init__(self) -> None:
-        if not (self.alpha > 0 and self.beta > 0 and self.s02 > 0):
-            raise TrueupError("alpha, beta, s02: must be positive.")
+        number("alpha", self.alpha, SMALLEST)
+        number("beta", self.beta, SMALLEST)
+        number("mu0", self.mu0, -LARGEST)
+        number("s02", self.s02, SMALLEST)
+        yes_or_no("soft", self.soft)
 
     def start(self, facts: Facts) -> State:
         ones = np.ones(facts.n_workers)

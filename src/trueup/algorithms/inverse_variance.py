@@ -22,6 +22,7 @@ import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
 from trueup.errors import TrueupError
+from trueup.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
@@ -60,19 +61,16 @@ class DTD(Algorithm):
     shares_by_worker = True
 
     def __post_init__(self, preset: str) -> None:
+        one_of("preset", preset, ("robust", "paper"))
+        one_of("correction", self.correction, ("loo", "none"))
+        one_of("init", self.init, ("mean", "median"))
+        number("nu0", self.nu0)
+        number("floor_abs", self.floor_abs)
         if preset == "paper":
             if (self.correction, self.nu0) not in (("loo", 2.0), ("none", 0.0)):
                 raise TrueupError("preset: paper fixes correction and nu0; leave these out.")
             object.__setattr__(self, "correction", "none")
             object.__setattr__(self, "nu0", 0.0)
-        elif preset != "robust":
-            raise TrueupError(f'preset: {preset!r} is not "robust" or "paper".')
-        if self.correction not in ("loo", "none"):
-            raise TrueupError(f'correction: {self.correction!r} is not "loo" or "none".')
-        if self.init not in ("mean", "median"):
-            raise TrueupError(f'init: {self.init!r} is not "mean" or "median".')
-        if not (self.nu0 >= 0 and self.floor_abs >= 0):
-            raise TrueupError("nu0, floor_abs: must not be negative.")
 
     def truths(self, block: Block, state: State) -> Floats:
         if self.init == "median" and state.step == 0:
@@ -130,8 +128,7 @@ class CATD(DTD):
 
     def __post_init__(self, preset: str) -> None:
         super().__post_init__(preset)
-        if not 0 < self.alpha < 1:
-            raise TrueupError(f"alpha: found {self.alpha}, must be between 0 and 1.")
+        number("alpha", self.alpha, SMALLEST, 1.0 - 1e-12)
 
     def reward(self, n_informative: Floats) -> Floats:
         """Return `chi2.ppf(alpha/2, k) / k`."""

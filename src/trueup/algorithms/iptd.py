@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
@@ -48,10 +48,8 @@ class IPTD(Algorithm):
     name = "iptd"
 
     def __post_init__(self) -> None:
-        if self.variant not in ("pd", "awg", "debias"):
-            raise TrueupError(f'variant: {self.variant!r} is not "pd", "awg" or "debias".')
-        if not self.lam >= 0:
-            raise TrueupError(f"lam: found {self.lam}, must not be negative.")
+        one_of("variant", self.variant, ("pd", "awg", "debias"))
+        number("lam", self.lam)
 
     def start(self, facts: Facts) -> State:
         ones = np.ones(facts.n_workers)

@@ -22,7 +22,7 @@ import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
 from trueup.arrays import rectangles
-from trueup.errors import TrueupError
+from trueup.parameters import number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Kind
@@ -60,8 +60,8 @@ class KDEm(Algorithm):
     truth_free = True
 
     def __post_init__(self) -> None:
-        if self.kernel not in ("authors", "gaussian"):
-            raise TrueupError(f'kernel: {self.kernel!r} is not "authors" or "gaussian".')
+        one_of("kernel", self.kernel, ("authors", "gaussian"))
+        number("binned_above", self.binned_above, 0)
 
     @property
     def kind(self) -> Kind:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import number
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts, Kind
@@ -73,8 +73,7 @@ class WeightedMedian(Algorithm):
     uses_variance = True
 
     def __post_init__(self) -> None:
-        if not self.nu0 >= 0:
-            raise TrueupError(f"nu0: found {self.nu0}, must not be negative.")
+        number("nu0", self.nu0)
 
     @property
     def kind(self) -> Kind:

@@ -21,6 +21,7 @@ import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
 from trueup.arrays import segment_median
+from trueup.parameters import one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
@@ -57,6 +58,9 @@ class Moderated(Algorithm):
     name = "moderated"
     shares_by_worker = True
     pseudo_answers = 2.0
+
+    def __post_init__(self) -> None:
+        one_of("toward", self.toward, ("median", "mean"))
 
     def start(self, facts: Facts) -> State:
         pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts, Kind
@@ -52,10 +52,9 @@ class StudentT(Algorithm):
     name = "student_t"
 
     def __post_init__(self) -> None:
-        if not (self.nu > 0 and self.nu0 >= 0):
-            raise TrueupError("nu, nu0: nu must be positive and nu0 not negative.")
-        if self.errors not in ("student", "huber"):
-            raise TrueupError(f'errors: {self.errors!r} is not "student" or "huber".')
+        number("nu", self.nu, SMALLEST)
+        number("nu0", self.nu0)
+        one_of("errors", self.errors, ("student", "huber"))
 
     @property
     def kind(self) -> Kind:

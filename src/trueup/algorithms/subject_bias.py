@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.errors import TrueupError
+from trueup.parameters import number
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
@@ -46,8 +46,8 @@ class SubjectBias(Algorithm):
     finishes = True
 
     def __post_init__(self) -> None:
-        if not (self.nu0 >= 0 and self.epsilon >= 0):
-            raise TrueupError("nu0, epsilon: must not be negative.")
+        number("nu0", self.nu0)
+        number("epsilon", self.epsilon)
 
     def start(self, facts: Facts) -> State:
         zeros = np.zeros(facts.n_workers)

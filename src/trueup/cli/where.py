@@ -1,6 +1,5 @@
 """Where a command works: in memory, on disk, on a Spark cluster."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -48,6 +47,7 @@ class Where:
         import sys
 
         from trueup.errors import TrueupError
+        from trueup.io.limits import memory
 
         given = [name for name, value in blockers.items() if value]
         if self.engine in ("disk", "spark") and given:
@@ -59,7 +59,7 @@ class Where:
         if self.work_dir is not None:
             return "disk" if not given else "memory"
         rows = None if given else rows_about(file)
-        if rows is None or rows * BYTES_AN_ANSWER <= SHARE * _memory():
+        if rows is None or rows * BYTES_AN_ANSWER <= SHARE * memory():
             return "memory"
         print(
             f"trueup: about {rows:,} answers would not fit into memory; working on disk (--engine disk)",
@@ -95,8 +95,3 @@ def rows_about(file: str) -> int | None:
     except (TrueupError, OSError):
         return None
     return total
-
-
-def _memory() -> int:
-    """Return how much memory the machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -7,6 +7,7 @@ for a CSV reader to say.
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, need, quoted
+from trueup.io.limits import check_bytes, memory
 from trueup.io.native import take, to_list
-from trueup.io.source import UNREADABLE, Source, label_of, one_line
+from trueup.io.source import UNREADABLE, Source, label_of, one_line, unreadable
 from trueup.io.text import NOT_UTF8, Text, check_encoding
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ TABS = ("\\t", "tab")
 LONGEST_HEADER = 1 << 27
 # DuckDB's own limit, in bytes, where the header does not call for more.
 LONGEST_LINE = 2_000_000
+# Bytes that are looked at together for the end of a line.
+WINDOW_PIECE = 1 << 16
 COUNTING = "Rows are counted from 0, without the header"
 # No leading zero, no plus, no space: the text such a number would be written as again.
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
@@ -99,26 +103,26 @@ def open_text(path: Path, layout: Layout, name: str | None = None) -> Source:
     text = Text.of(path, layout.encoding)
     tabs_only = name.lower().removesuffix(".gz").endswith(".tsv")
     delimiters = [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS
-    header = _read_header(text, delimiters)
+    header = read_header(text, delimiters)
     return Source(
         label=label_of(name),
         names=header.names,
         fetch=partial(_fetch, text, header),
         family="text",
-        settle=lambda column, ids: whole_number_ids(_without_nul(column, ids)),
+        settle=lambda column, ids: whole_number_ids(without_nul(column, ids)),
         number=_with_points if layout.decimal == "," else lambda _, series: series,
         place=partial(_place, text, header),
         counting=COUNTING,
     )
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
     delimiter: str
     names: list[str]
     length: int
 
 
-def _read_header(text: Text, delimiters: Sequence[str]) -> _Header:
+def read_header(text: Text, delimiters: Sequence[str]) -> Header:
     """Find the delimiter and the column names."""
     found = []
     for delimiter in delimiters:
@@ -130,7 +134,7 @@ def _read_header(text: Text, delimiters: Sequence[str]) -> _Header:
                 raise AnswersError(
                     f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
                 ) from error
-        found.append(_Header(delimiter, names, lines.length))
+        found.append(Header(delimiter, names, lines.length))
     header = max(found, key=lambda candidate: len(candidate.names))
     if not header.names:
         raise AnswersError("is empty or has no header. Its first line must name the columns.")
@@ -153,9 +157,10 @@ class _Lines:
 
 
 def _fetch(
-    text: Text, header: _Header, names: Sequence[str], _ids: Collection[str]
+    text: Text, header: Header, names: Sequence[str], _ids: Collection[str]
 ) -> dict[str, Series]:
     duckdb = need("duckdb", "files")
+    check_bytes(text.path.stat().st_size)
     # Columns go by position, since DuckDB renames those that differ only in case.
     every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
     position = {name: i for i, name in reversed(list(enumerate(header.names)))}
@@ -165,8 +170,12 @@ def _fetch(
     # Nothing may be fetched from anywhere while a file is read.
     config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     with text.as_utf8() as (path, packed):
+        try:
+            check_lines(text, path, longest, memory())
+        except UNREADABLE as error:
+            raise unreadable(error) from error
         query = (
-            f"SELECT {wanted} FROM read_csv({_literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"SELECT {wanted} FROM read_csv({literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
             f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
             f"compression = '{'gzip' if packed else 'none'}', columns = {{{every}}})"
         )
@@ -174,8 +183,50 @@ def _fetch(
             with duckdb.connect(":memory:", config=config) as connection:
                 table = connection.sql(query).to_arrow_table()
         except duckdb.Error as error:
-            raise _explained(str(error), text, header) from error
+            raise explained(str(error), text, header) from error
     return dict(zip(names, table.columns, strict=True))
+
+
+def check_lines(text: Text, path: Path, longest: int, most: int | None = None) -> None:
+    """Refuse a line of many times the longest size: DuckDB would drop it without a word.
+
+    Somewhere in such a line there is a whole window without a line end. Of most windows of a plain file the first
+    bytes are enough; an archive is unpacked once for it, and no further than it may go.
+
+    Parameters
+    ----------
+    text, path
+        The text, and the file with it that is read, see `Text.as_utf8`.
+    longest
+        Bytes that a line may have.
+    most
+        Bytes that an archive may unpack to.
+    """
+    window = 4 * longest
+    packed = text.packed and path == text.path
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        size = 0
+        while True:
+            left, ends = window, False
+            while left > 0 and (packed or not ends):
+                piece = file.read(min(left, WINDOW_PIECE))
+                if not piece:
+                    return
+                left -= len(piece)
+                ends = ends or b"\n" in piece or b"\r" in piece
+            if not ends:
+                raise AnswersError("a line is too long. Is a line end or a quote missing?")
+            size += window
+            if packed and most is not None:
+                check_bytes(size, "unpacks to", most)
+            if left:
+                file.seek(size)
+
+
+def arrow_reader(relation: Any, rows: int) -> Any:
+    """Return a result of DuckDB in pieces of so many rows; before version 1.5 it had another name for that."""
+    reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return reader(rows)
 
 
 def whole_number_ids(ids: Series) -> Series:
@@ -190,7 +241,7 @@ def whole_number_ids(ids: Series) -> Series:
         return ids
 
 
-def _without_nul(column: str, ids: Series) -> Series:
+def without_nul(column: str, ids: Series) -> Series:
     compute = need("pyarrow.compute", "files")
     found = compute.match_substring(ids, "\0")
     if compute.any(found).as_py():
@@ -218,13 +269,13 @@ def _with_points(column: str, series: Series) -> Series:
     return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
 
 
-def _literal(path: Path) -> str:
+def literal(path: Path) -> str:
     """Write a path for SQL so that it means this file only: no pattern, no address, no quote."""
     plain = re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", str(path.absolute()))
     return "'" + plain.replace("'", "''") + "'"
 
 
-def _place(text: Text, header: _Header, row: int) -> str:
+def _place(text: Text, header: Header, row: int) -> str:
     """Find the line a row begins in, as DuckDB counts rows: without empty lines."""
     try:
         with text.open() as file:
@@ -241,7 +292,7 @@ def _place(text: Text, header: _Header, row: int) -> str:
     return ""
 
 
-def _explained(message: str, text: Text, header: _Header) -> AnswersError:
+def explained(message: str, text: Text, header: Header) -> AnswersError:
     """Say in one line what DuckDB says in thirty."""
     if "utf-8" in message.lower():
         return text.not_decoded()

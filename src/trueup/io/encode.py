@@ -127,6 +127,11 @@ def _from_pandas(series: Series) -> _Raw:
         return _through(values, series.cat.codes.to_numpy())
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biu":
         return _from_integers(series.to_numpy())
+    if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
+        # Behind something that is no text pandas 2 compares texts as wholes, not up to a NUL.
+        texts = np.append(series.to_numpy(dtype=object), np.array([None], dtype=object))
+        codes, values = pandas.factorize(texts)
+        return _Raw(codes[:-1], len(values))
     codes, values = pandas.factorize(series)
     return _Raw(codes, len(values))
 
@@ -301,3 +306,5 @@ def is_missing(value: object) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"
+    except ArithmeticError:  # a decimal NaN that refuses to be compared
+        return True

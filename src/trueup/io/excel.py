@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import AnswersError, MissingExtra
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.io.source import Source
+
+#: What the parts of a workbook may come to when unpacked: a full sheet of three columns has some 200 MB.
+MOST_UNPACKED = 1 << 30
+#: The last row of a sheet, in any Excel.
+LAST_ROW = 1_048_576
 
 
 def open_excel(path: Path, name: str | None = None) -> Source:
@@ -64,19 +70,38 @@ def open_excel(path: Path, name: str | None = None) -> Source:
 
 def _rows(openpyxl: Any, file: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the rows of the first sheet that are not empty, each with its number."""
+    _check_size(file)
     # `data_only`: what a formula gave when the file was saved, not the formula.
     book = openpyxl.load_workbook(file, read_only=True, data_only=True)
     try:
         if not book.worksheets:
             raise AnswersError("holds no sheet of cells. Put the answers on a sheet.")
         sheet = book.worksheets[0]
-        return [
-            (number, tuple(row))
-            for number, row in enumerate(sheet.iter_rows(values_only=True), 1)
-            if any(cell is not None for cell in row)
-        ]
+        # Not every program writes the size of a sheet as it is: rows outside it would be lost.
+        sheet.reset_dimensions()
+        rows = []
+        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+            if number > LAST_ROW:
+                raise AnswersError(
+                    f"has rows below row {LAST_ROW:,}, the last of a sheet. Mend it."
+                )
+            if any(cell is not None for cell in row):
+                rows.append((number, tuple(row)))
+        return rows
     finally:
         book.close()
+
+
+def _check_size(file: Any) -> None:
+    """Refuse a workbook that unpacks to far more than a sheet can need; no part unpacks to more than it says."""
+    with zipfile.ZipFile(file) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > MOST_UNPACKED:
+        raise AnswersError(
+            f"unpacks to {size:,} bytes, more than the {MOST_UNPACKED:,} that are read. Save the sheet as .csv "
+            "(CSV UTF-8)."
+        )
+    file.seek(0)
 
 
 def _name(cell: object) -> str:

@@ -104,13 +104,14 @@ def _polars_columns(frame: Any, names: list[str]) -> dict[str, Series]:
 
 
 def _open_lazy(frame: Any) -> Opened:
-    # A selector, unlike a bare name, is never taken for a pattern.
-    by_name = import_module("polars.selectors").by_name
+    nth, every = import_module("polars").nth, frame.collect_schema().names()
 
     def fetch(names: list[str]) -> dict[str, Series]:
-        return _polars_columns(frame.select(by_name(*names)).collect(), names)
+        # A position, unlike a name, is never taken for a pattern.
+        chosen = frame.select(nth([every.index(name) for name in names]))
+        return _polars_columns(chosen.collect(), names)
 
-    return Opened(frame.collect_schema().names(), fetch, "polars", ordered=False)
+    return Opened(every, fetch, "polars", ordered=False)
 
 
 def _open_relation(relation: Any) -> Opened:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from trueup.errors import AnswersError, quoted
+from trueup.io.limits import check_bytes
 from trueup.io.listed import listed_source
 from trueup.io.source import label_of
 from trueup.io.text import Text
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 # A line that could hold half of a surrogate pair, which is no text.
 SURROGATE = ("\\ud", "\\uD")
+# Characters that are read at a time.
+PIECE = 1 << 20
+#: Characters of an object, on a line of its own.
+LONGEST_LINE = 1 << 24
 
 
 def open_json(path: Path, encoding: str | None = None, name: str | None = None) -> Source:
@@ -89,19 +94,28 @@ def _lines(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 def _split(file: TextIO) -> Iterator[str]:
     """Cut where lines feed; the file also cuts at carriage returns, mere spaces in JSON."""
-    begun = ""
-    for line in file:
+    begun, number, read = "", 1, 0
+    while line := file.readline(LONGEST_LINE):
+        read += len(line)
+        check_bytes(read)
+        if len(begun) + len(line) >= LONGEST_LINE:
+            raise AnswersError(f"line {number} is too long. Is a line end missing?")
         if line.endswith("\r"):
             begun += line
             continue
         yield begun + line
-        begun = ""
+        begun, number = "", number + 1
     if begun:
         yield begun
 
 
 def _listed(file: TextIO) -> Iterator[tuple[str, Any]]:
-    content = file.read()
+    pieces, size = [], 0
+    while piece := file.read(PIECE):
+        size += len(piece)
+        check_bytes(size)
+        pieces.append(piece)
+    content = "".join(pieces)
     try:
         rows = json.loads(content)
     except json.JSONDecodeError as error:

@@ -27,7 +27,7 @@ COMMA_REMEDY = "Some have a decimal comma: write 3.5, not 3,5."
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
-_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
+COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 
 
 class _Read(NamedTuple):
@@ -72,7 +72,7 @@ def to_numbers(
     if read.bad is not None and (rows := _at(read.bad, keep)):
         values = to_list(take(series, np.array(rows[:MOST_ROWS])))
         remedy = f"Remove or mend these rows{_or_other(argument)}."
-        if any(isinstance(value, str) and _COMMA.fullmatch(value) for value in values):
+        if any(isinstance(value, str) and COMMA.fullmatch(value) for value in values):
             remedy = COMMA_REMEDY
         raise bad_rows(
             column, rows, len(series), ("is not a number", "are not numbers"), remedy, values
@@ -107,11 +107,11 @@ def _from_pandas(series: Series) -> _Read | None:
     pandas = sys.modules["pandas"]
     arrow = arrow_of_pandas(series)
     if arrow is not None:
-        return _from_arrow(arrow)
+        return from_arrow(arrow)
     if isinstance(series.dtype, np.dtype):
         return _from_numpy(series.to_numpy())
     if isinstance(series.dtype, pandas.StringDtype):
-        return _from_texts(series)
+        return from_texts(series)
     if isinstance(series.dtype, pandas.CategoricalDtype):
         return _from_objects(series.tolist())
     if pandas.api.types.is_numeric_dtype(series.dtype):
@@ -125,22 +125,23 @@ def _from_polars(series: Series) -> _Read | None:
     if dtype.is_numeric() or isinstance(dtype, polars.Boolean | polars.Null):
         return _Read(series.cast(polars.Float64).to_numpy())
     if isinstance(dtype, polars.String | polars.Categorical | polars.Enum):
-        return _from_texts(series)
+        return from_texts(series)
     if isinstance(dtype, polars.Object):
         return _from_objects(to_list(series))
     return None
 
 
-def _from_arrow(series: Series) -> _Read | None:
+def from_arrow(series: Series) -> _Read | None:
+    """Read a pyarrow column; None where its type says nothing of numbers."""
     pyarrow = sys.modules["pyarrow"]
     types = pyarrow.types
     if types.is_dictionary(series.type):
-        series = series.cast(series.type.value_type)
+        return _from_dictionary(series)
     kind = series.type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        clean = _clean_arrow_texts(series)
+        clean = clean_arrow_texts(series)
         if clean is None:
-            return _from_texts(series)
+            return from_texts(series)
         series = clean
     elif not (
         types.is_integer(kind)
@@ -157,7 +158,21 @@ def _from_arrow(series: Series) -> _Read | None:
     return _Read(np.asarray(numbers.to_numpy()))
 
 
-def _clean_arrow_texts(series: Series) -> Series | None:
+def _from_dictionary(series: Series) -> _Read | None:
+    """Read each value of a dictionary once; a long text may stand in every row, and is not copied there."""
+    numbers, bad = [np.empty(0)], [np.empty(0, dtype=np.bool_)]
+    for chunk in getattr(series, "chunks", [series]):
+        read = from_arrow(chunk.dictionary)
+        if read is None:
+            return None
+        at = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        wrong = np.zeros(len(read.numbers), dtype=np.bool_) if read.bad is None else read.bad
+        numbers.append(np.append(read.numbers, np.nan)[at])
+        bad.append(np.append(wrong, False)[at])
+    return _Read(np.concatenate(numbers), np.concatenate(bad))
+
+
+def clean_arrow_texts(series: Series) -> Series | None:
     """Parse text that is all numbers and marks for "no value" at once, or give up.
 
     Arrow's reading of a number is the same as ours but for NaN, which it knows in more spellings.
@@ -194,12 +209,12 @@ def _from_numpy(series: Series) -> _Read | None:
 _READ = {
     "pandas": _from_pandas,
     "polars": _from_polars,
-    "pyarrow": _from_arrow,
+    "pyarrow": from_arrow,
     "numpy": _from_numpy,
 }
 
 
-def _from_texts(series: Series) -> _Read:
+def from_texts(series: Series) -> _Read:
     """Read each distinct text once."""
     codes, _, first_rows = encode(series)
     read = _from_objects(to_list(take(series, first_rows)))

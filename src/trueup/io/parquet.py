@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import AnswersError, need
+from trueup.io.limits import check_rows
 from trueup.io.source import Source, label_of, one_line, unreadable
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def open_parquet(path: Path, name: str | None = None) -> Source:
         with parquet.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise _explained(error) from error
+        raise explained(error) from error
     return Source(
         label=label_of(path.name if name is None else name),
         names=schema.names,
@@ -34,18 +35,19 @@ def open_parquet(path: Path, name: str | None = None) -> Source:
 
 
 def _fetch(
-    path: Path, schema: Any, metadata: Any, names: Sequence[str], ids: Collection[str]
+    path: Path, schema: Any, metadata: Any, names: Sequence[str], _ids: Collection[str]
 ) -> dict[str, Series]:
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
-    # Text ids come as dictionaries: the file has them so, and no text is copied per row.
-    texts = [name for name in ids if _is_text(schema.field(name).type)]
+    check_rows(metadata.num_rows, len(names))
+    # Text comes as dictionaries: the file has it so, and no text is copied per row.
+    texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
         with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
             table = file.read(columns=list(names))
         return {name: table.column(name) for name in names}
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
-        raise _explained(error) from error
+        raise explained(error) from error
 
 
 def _is_text(kind: Any) -> bool:
@@ -61,11 +63,12 @@ def _settle(ids: Series, kind: Any) -> Series:
     try:
         ids.validate(full=True)
     except pyarrow.ArrowException as error:
-        raise _explained(error) from error
+        raise explained(error) from error
     return ids
 
 
-def _explained(error: Exception) -> AnswersError:
+def explained(error: Exception) -> AnswersError:
+    """Say in a line why a file could not be read as Parquet."""
     if isinstance(error, PermissionError):
         return unreadable(error)
     return AnswersError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import weakref
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from trueup.errors import AnswersError
+from trueup.io.limits import check_bytes
 from trueup.io.source import unreadable
 from trueup.io.text import Text
 
@@ -29,7 +29,14 @@ class Copy:
         self._remove = weakref.finalize(self, self.path.unlink, missing_ok=True)
         try:
             with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(stream, file, PIECE)
+                size = 0
+                while piece := stream.read(PIECE):
+                    size += len(piece)
+                    check_bytes(size)
+                    file.write(piece)
+        except AnswersError:
+            self._remove()
+            raise
         except (OSError, ValueError) as error:
             self._remove()
             raise unreadable(error) from error

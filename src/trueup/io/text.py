@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from trueup.errors import AnswersError, quoted
+from trueup.io.limits import check_bytes
 from trueup.io.source import UNREADABLE, unreadable
 
 if TYPE_CHECKING:
@@ -121,7 +121,11 @@ class Text:
         with tempfile.TemporaryDirectory(prefix="trueup-") as folder:
             copy = Path(folder) / "text"
             with self.open() as file, copy.open("w", encoding="utf-8", newline="") as out:
-                shutil.copyfileobj(file, out, HEAD)
+                size = 0
+                while piece := file.read(HEAD):
+                    size += len(piece)
+                    check_bytes(size)
+                    out.write(piece)
             yield copy, False
 
     def has_nul(self) -> AnswersError:

@@ -59,6 +59,6 @@ def find(shrink: str | ShrinkRule | type[ShrinkRule]) -> ShrinkRule:
     if isinstance(shrink, type) and issubclass(shrink, ShrinkRule):
         return shrink()
     for rule in _RULES:
-        if rule.name == shrink:
+        if isinstance(shrink, str) and rule.name == shrink:
             return rule()
     raise TrueupError(f"shrink: {quoted(shrink)} is not known. Known: {', '.join(names())}.")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from trueup.arrays import segment_sum
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from trueup.arrays import Floats, Ints
@@ -98,6 +98,13 @@ class ShrinkRule:
         raise NotImplementedError
 
 
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TrueupError(f"{name}: {quoted(values)} does not consist of numbers.") from None
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Questions of several panels side by side, with sums over each panel.
@@ -110,10 +117,12 @@ class Groups:
     @classmethod
     def of(cls, x: Floats, v: Floats, panels: Ints | None) -> tuple[Groups, Floats, Floats]:
         """Check aggregates and variances, and return them as arrays of equal length."""
-        x = np.asarray(x, dtype=np.float64)
+        x, v = _numbers("x", x), _numbers("v", v)
         if x.ndim != 1:
             raise TrueupError(f"x: found {x.ndim} dimensions, expected one aggregate per question.")
-        v = np.broadcast_to(np.asarray(v, dtype=np.float64), x.shape)
+        if v.shape not in ((), (1,), x.shape):
+            raise TrueupError(f"v: found shape {v.shape}, expected one variance per question.")
+        v = np.broadcast_to(v, x.shape)
         if not np.isfinite(x).all():
             raise TrueupError("x: aggregates must be finite.")
         if not (np.isfinite(v) & (v >= 0)).all():

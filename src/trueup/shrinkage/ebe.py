@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError
+from trueup.parameters import LARGEST, number, yes_or_no
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
@@ -113,8 +114,9 @@ class EBE(ShrinkRule):
     variance = "paper"
 
     def __post_init__(self) -> None:
-        if self.alpha is not None and not np.isfinite(self.alpha):
-            raise TrueupError(f"alpha: found {self.alpha}, must be a number.")
+        if self.alpha is not None:
+            number("alpha", self.alpha, -LARGEST)
+        yes_or_no("positive", self.positive)
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, v = Groups.of(x, v, panels)
@@ -133,6 +135,9 @@ class Stein(ShrinkRule):
 
     name = "stein"
     variance = "paper"
+
+    def __post_init__(self) -> None:
+        yes_or_no("positive", self.positive)
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
         groups, x, v = Groups.of(x, v, panels)

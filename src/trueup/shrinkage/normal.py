@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 from trueup.shrinkage.quadrature import (
     CELLS,
@@ -248,5 +248,5 @@ class Normal(ShrinkRule):
 
 def check_caution(caution: float) -> None:
     """Refuse a share that is not in (0, 1]."""
-    if not 0.0 < caution <= 1.0:
-        raise TrueupError(f"caution: found {caution}, must be above 0 and at most 1.")
+    if not isinstance(caution, int | float | np.number) or not 0.0 < caution <= 1.0:
+        raise TrueupError(f"caution: found {quoted(caution)}, must be above 0 and at most 1.")

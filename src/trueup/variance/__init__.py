@@ -107,9 +107,9 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
     try:
         given = np.asarray(rule, dtype=np.float64)
         np.broadcast_to(given, (count,))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TrueupError(
-            f"variance: found {rule!r}. Give a name, a number, or one number for each of the "
+            f"variance: found {quoted(rule)}. Give a name, a number, or one number for each of the "
             f"{count} questions."
         ) from None
     if not (np.isfinite(given) & (given >= 0)).all():

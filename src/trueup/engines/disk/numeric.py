@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.errors import MOST_ROWS, AnswersError, need, quoted
 from trueup.io.assemble import LARGEST_ANSWER
-from trueup.io.numbers import MISSING_TEXTS, _clean_arrow_texts, _from_arrow, _from_texts
+from trueup.io.numbers import MISSING_TEXTS, clean_arrow_texts, from_arrow, from_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def read_numbers(series: Any, column: str, decimal: str | None) -> tuple[Floats,
     if types.is_dictionary(series.type):
         series = series.cast(series.type.value_type)
     if not (types.is_string(series.type) or types.is_large_string(series.type)):
-        read = _from_arrow(pyarrow.chunked_array([series]))
+        read = from_arrow(pyarrow.chunked_array([series]))
         if read is None:
             raise AnswersError(
                 f"Column {quoted(column)}: holds {quoted(str(series.type))} values, not numbers. Convert them first."
@@ -77,7 +77,7 @@ def read_numbers(series: Any, column: str, decimal: str | None) -> tuple[Floats,
             compute.match_substring(series, ".").fill_null(False).to_numpy(zero_copy_only=False)
         )
         series = compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
-    clean, bad = _clean_arrow_texts(series), None
+    clean, bad = clean_arrow_texts(series), None
     if clean is None:
         clean, bad = _mixed(series)
     if pointed is not None and pointed.any():
@@ -96,7 +96,7 @@ def _mixed(series: Any) -> tuple[Any, Bools | None]:
         only = compute.if_else(number, texts, pyarrow.scalar(None, texts.type))
         return compute.cast(only, pyarrow.float64()), bad
     except pyarrow.ArrowInvalid:
-        read = _from_texts(series)
+        read = from_texts(series)
         return pyarrow.array(read.numbers), read.bad
 
 

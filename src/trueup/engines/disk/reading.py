@@ -17,7 +17,7 @@ from trueup.engines.disk.spool import MOST_FILES, ROWS, SAMPLE, Borders, Spool, 
 from trueup.engines.disk.stream import EXAMPLES, PLACES, Malformed, check_alike, common_type
 from trueup.errors import AnswersError, BadRows, counted, need, quoted
 from trueup.io.columns import choose
-from trueup.io.numbers import _COMMA
+from trueup.io.numbers import COMMA
 from trueup.io.source import labelled
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def refuse(bad: Malformed, n_rows: int, *, strict: bool, so_far: bool = False) -
     values = [
         each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
     ]
-    if any(map(_COMMA.fullmatch, values)):
+    if any(map(COMMA.fullmatch, values)):
         advice = 'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5.'
     rows = "row" if n_rows == 1 else "rows"
     raise AnswersError(

@@ -18,7 +18,7 @@ from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.disk.spool import in_turn, small_enough
 from trueup.engines.memory import load_libraries
 from trueup.errors import AnswersError, counted, need, quoted
-from trueup.io.delimited import _without_nul, whole_number_ids
+from trueup.io.delimited import whole_number_ids, without_nul
 from trueup.io.native import sort_order
 from trueup.io.table import Ids
 
@@ -56,7 +56,7 @@ class _Part:
 def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) -> dict[str, Any]:
     """Sort bucket after bucket and write what comes out."""
     pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
-    ids = _without_nul(plan.worker, read.workers.values) if text else read.workers.values
+    ids = without_nul(plan.worker, read.workers.values) if text else read.workers.values
     ids = whole_number_ids(ids) if text else ids
     order = sort_order(ids)
     rank = np.empty(len(order) + 1, dtype=np.int32)
@@ -77,7 +77,7 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
                 f"groups: question {quoted(question)} has two labels, {labels}. Give one per question."
             ) from None
         if text and pyarrow.types.is_string(kind):
-            _without_nul(plan.question, part.ids)
+            without_nul(plan.question, part.ids)
         return bucket, part
 
     load_libraries()

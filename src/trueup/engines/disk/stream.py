@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.errors import AnswersError, listing, need, quoted
 from trueup.io.files import FORMATS
-from trueup.io.parquet import _explained as _explained_parquet
+from trueup.io.parquet import explained
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
 from trueup.io.source import label_of, labelled
 from trueup.io.streams import STDIN
@@ -110,7 +110,7 @@ class ParquetFile(File):
         try:
             return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER, **options)
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise _explained_parquet(error) from error
+            raise explained(error) from error
 
     def rows(self) -> int:
         """Return the number of rows."""
@@ -133,7 +133,7 @@ class ParquetFile(File):
                 try:
                     batch = next(batches, None)
                 except (pyarrow.ArrowException, OSError, ValueError) as error:
-                    raise _explained_parquet(error) from error
+                    raise explained(error) from error
                 if batch is None:
                     return
                 yield batch.select(list(columns))
@@ -151,7 +151,7 @@ class ParquetFile(File):
                     parts = file.iter_batches(EACH, row_groups=[group], columns=[column])
                     found.extend(part.column(0) for part in [next(parts, None)] if part is not None)
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise _explained_parquet(error) from error
+            raise explained(error) from error
         return found
 
 

@@ -13,13 +13,13 @@ from trueup.errors import AnswersError, counted, need, quoted
 from trueup.io.delimited import (
     DELIMITERS,
     LONGEST_LINE,
+    Header,
     Layout,
-    _explained,
-    _Header,
-    _literal,
-    _read_header,
     arrow_reader,
     check_lines,
+    explained,
+    literal,
+    read_header,
 )
 from trueup.io.source import one_line
 from trueup.io.text import UTF8, Text
@@ -46,7 +46,7 @@ class TextFile(File):
         self.text = _as_plain(path, layout, folder)
         tabs = name.lower().removesuffix(ZSTD).removesuffix(".gz").endswith(".tsv")
         delimiters = [layout.sep] if layout.sep else ["\t"] if tabs else DELIMITERS
-        self.header: _Header = _read_header(self.text, delimiters)
+        self.header: Header = read_header(self.text, delimiters)
         self.names = self.header.names
         check_lines(self.text, self.text.path, self._longest)
         self.spool = folder.spool
@@ -84,7 +84,7 @@ class TextFile(File):
                     f"memory_limit: {limits.memory} is too little to read it ({one_line(error)}). Give more."
                 ) from error
             except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
-                raise _explained(str(error), self.text, self.header) from error
+                raise explained(str(error), self.text, self.header) from error
             if bad is not None:
                 self._count_rejects(connection, bad)
 
@@ -96,7 +96,7 @@ class TextFile(File):
         delimiter = self.header.delimiter.replace("'", "''")
         longest = self._longest
         return (
-            f"SELECT {wanted} FROM read_csv({_literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"SELECT {wanted} FROM read_csv({literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
             f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
             f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, columns = {{{every}}})"
         )

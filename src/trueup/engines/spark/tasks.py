@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
     from trueup.block import Block
     from trueup.engines.protocol import Kept
-    from trueup.engines.spark.engine import SparkProblem
     from trueup.engines.spark.blocks import Reader
+    from trueup.engines.spark.engine import SparkProblem
     from trueup.engines.spark.recipes import Layer, Recipe, Step
 
     #: What `mapInArrow` takes: record batches of a partition in, others out.

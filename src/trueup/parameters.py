@@ -1,0 +1,37 @@
+"""What parameters of algorithms and rules may be: one of some words, or a number inside limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.errors import TrueupError, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Largest and smallest size of a parameter, so that its squares of squares are numbers.
+LARGEST = 1e60
+SMALLEST = 1 / LARGEST
+
+
+def one_of(name: str, value: Any, words: Sequence[str]) -> None:
+    """Refuse what is none of some words."""
+    if not isinstance(value, str) or value not in words:
+        *some, last = (f'"{word}"' for word in words)
+        raise TrueupError(f"{name}: {quoted(value)} is not {', '.join(some)} or {last}.")
+
+
+def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> None:
+    """Refuse what is no number from `least` to `most`."""
+    if not isinstance(value, int | float | np.integer | np.floating) or not least <= value <= most:
+        raise TrueupError(
+            f"{name}: found {quoted(value)}, must be a number from {least:g} to {most:g}."
+        )
+
+
+def yes_or_no(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TrueupError(f"{name}: found {quoted(value)}, must be True or False.")
