@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 DATA = "TRUEUP_DATA (real data sets)"
 BROKEN = "(a file that cannot be loaded)"
+
+# Spark of the tests stays on this machine, and its Python processes are like this one.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 hypothesis.settings.register_profile(
     "ci", deadline=None, derandomize=True, max_examples=50, database=None
@@ -70,6 +75,12 @@ PARTS = {
     "java": Part("Java 17", functools.cache(has_java)),
     "browser": Part("Chromium", functools.cache(has_browser)),
 }
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what one process has to do alone, Spark: the others fill up the time beside it."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
 class SkipCounter:

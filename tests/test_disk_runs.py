@@ -209,3 +209,88 @@ def test_two_runs_at_once_in_one_folder(tmp_path: Path) -> None:
         held.close()
     disk.estimate(source, tmp_path / "out.parquet", work_dir=work)
     assert (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_command_on_disk_says_and_writes_what_memory_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    answers, truth = trueup.simulate(6, 40, truth_scale=2.0, seed=4)
+    x, known = answers.to_matrix().tolist(), truth.tolist()
+    rows = [f"q{j:02d},w{i},{x[i][j]!r}" for i in range(6) for j in range(40)]
+    source, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
+    source.write_text("question,worker,answer\n" + "\n".join([*rows, "q00,w9,", "q01,w9,bad"]))
+    gold.write_text(
+        "question,truth\n" + "".join(f"q{j:02d},{known[j]!r}\n" for j in range(9)) + "q39,\n"
+    )
+    ending = "json" if as_json else "parquet"
+    out, workers = tmp_path / "out.parquet", tmp_path / f"workers.{ending}"
+    options = ["--out", str(out), "--workers", str(workers), "--gold", str(gold)]
+    options += ["--format", "json"] if as_json else []
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", str(source), "--engine", "disk", "--method", "mean", *options])
+    said = capsys.readouterr()
+    assert ended.value.code == 0, said.err
+    est = trueup.estimate(
+        {
+            "question": [row.split(",")[0] for row in rows],
+            "worker": [row.split(",")[1] for row in rows],
+            "answer": [float(row.split(",")[2]) for row in rows],
+        },
+        "mean",
+        gold={f"q{j:02d}": known[j] for j in range(9)},
+    )
+    expected = dict(zip(est.answers.question_ids.tolist(), est.estimate.tolist(), strict=True))
+    found = {row["question"]: row["estimate"] for row in pq.read_table(out).to_pylist()}
+    assert found == pytest.approx(expected, rel=1e-9)
+    if as_json:
+        names = [row["worker"] for row in json.loads(workers.read_text())["workers"]]
+        assert json.loads(said.out)
+    else:
+        names = pq.read_table(workers).column("worker").to_pylist()
+        assert f"Written: {out}" in said.out
+        assert f"Written: {workers}" in said.out
+    assert names == [f"w{i}" for i in range(6)]
+
+
+def test_gold_on_disk_that_is_no_number_or_of_no_question_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
+    source.write_text("question,worker,answer\nq,u,1\nq,v,2\np,u,3\n")
+    for text, told in (("q,many", "is not a number"), ("z,1", "1 question of it are not in")):
+        gold.write_text(f"question,truth\n{text}\n")
+        with pytest.raises(SystemExit) as ended:
+            main(
+                [
+                    "estimate",
+                    str(source),
+                    "--engine",
+                    "disk",
+                    "--gold",
+                    str(gold),
+                    "-o",
+                    str(tmp_path / "o.parquet"),
+                ]
+            )
+        assert ended.value.code == 1
+        assert told in capsys.readouterr().err
+
+
+def test_an_estimate_on_disk_prints_what_was_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("question,worker,answer\nq,u,1\nq,u,3\nq,v,2\np,u,\np,v,x\np,v,4\n")
+    est = disk.estimate(source, tmp_path / "o.parquet", "mean", duplicates="mean")
+    text = str(est)
+    for line in (
+        "3 answers of 2 workers to 2 questions",
+        "1 of 6 rows dropped: no answer in them",
+        "1 repeated answer merged",
+        "1 row could not be used",
+        f"estimates in {tmp_path / 'o.parquet'}",
+    ):
+        assert line in text
+    with pytest.raises(TrueupError, match="on disk it is a name or a number"):
+        disk.estimate(source, tmp_path / "o.parquet", variance=np.ones(2))  # type: ignore[arg-type]
+    with pytest.raises(TrueupError, match=r"must end in \.parquet"):
+        disk.estimate(source, tmp_path / "o.csv")

@@ -39,7 +39,16 @@ WITH_CODE = [
 RENEW = "run `make docs-figures` and look at what changed"
 
 
-@pytest.mark.parametrize("name", WITH_CODE)
+ON_SPARK = [pytest.mark.needs("java"), pytest.mark.xdist_group("spark")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=ON_SPARK if "import trueup.spark" in TEXTS[name] else ())
+        for name in WITH_CODE
+    ],
+)
 def test_the_code_of_a_page_runs_and_prints_what_stands_there(name: str) -> None:
     printed, _ = blocks.run_page(TEXTS[name], name)
     for each in printed:

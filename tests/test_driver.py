@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,11 @@ import trueup
 from trueup import Answers, TrueupError, simulate
 from trueup.algorithms import CRH, DTD, GTM, PTD, Algorithm, KDEm, Mean, StudentT, find, run
 from trueup.engines.memory import MemoryEngine
+
+if TYPE_CHECKING:
+    from trueup.algorithms import State
+    from trueup.arrays import Floats
+    from trueup.block import Block
 
 ROBUST = [
     "mean",
@@ -213,9 +220,17 @@ def test_a_dissenter_keeps_the_questions_it_answers_alone(algorithm: Algorithm) 
 
 
 def test_a_method_without_a_finite_result_says_so() -> None:
+    class Lost(Algorithm):
+        name = "lost"
+
+        def truths(self, block: Block, state: State) -> Floats:
+            return np.full(block.n_questions, np.nan)
+
     answers, _ = simulate(seed=1)
-    with pytest.raises(TrueupError, match="gtm gave no finite truth"):
-        run(GTM(mu0=float("nan")), answers)
+    with pytest.raises(TrueupError, match="lost gave no finite truth"):
+        run(Lost(), answers)
+    with pytest.raises(TrueupError, match="mu0: found nan, must be a number"):
+        GTM(mu0=float("nan"))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

@@ -141,7 +141,8 @@ def _disk(name: str) -> object:
 def _spark() -> object:
     from trueup import spark
 
-    return spark.estimate(None)
+    no_frame: Any = None
+    return spark.estimate(no_frame)
 
 
 MATRIX = [[1.0, 2.0, 4.0], [2.0, 4.0, 5.0], [1.0, 3.0, 3.0]]

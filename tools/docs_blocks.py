@@ -29,9 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 # Blocks marked `<!-- later: NAME -->` wait for this. Take a line out and its blocks run from then on.
-LATER: dict[str, str] = {
-    "spark": "trueup estimate --engine spark, trueup.spark.estimate",
-}
+LATER: dict[str, str] = {}
 # How the lines of a block may begin that is shown and not run.
 SHOWN_ONLY = ("pip install ", "make ", "git clone ", "cd ")
 WIDTH = "88"

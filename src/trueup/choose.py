@@ -114,8 +114,8 @@ def choose(
     split = folds(answers, FOLDS, seed=seed)
     target = winsorised(answers)
 
-    # In units of the largest loss, so that squares of losses stay numbers.
-    unit = segment_max(np.abs(target), answers.indptr[answers.panel_questions]) ** 2
+    # In units of the largest answer squared, so that squares of losses stay numbers.
+    unit = segment_max(np.abs(answers.values), answers.indptr[answers.panel_questions]) ** 2
     unit = np.where(unit > 0, unit, 1.0)
     each_unit = unit[answers.question_panel]
 

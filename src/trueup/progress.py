@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from trueup.parameters import yes_or_no
+
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
@@ -19,7 +21,8 @@ class Progress:
 
     def __init__(self, name: str, total: int, *, shown: bool) -> None:
         self.name, self.total, self.done = name, total, 0
-        self.shown = shown and sys.stderr.isatty()
+        yes_or_no("progress", shown)
+        self.shown = bool(shown) and sys.stderr.isatty()
         self.start = self.drawn = time.monotonic()
 
     def __enter__(self) -> Self:

@@ -33,6 +33,8 @@ Kind = Literal["linear", "robust"]
 
 # No worker's variance falls below this share of the pooled one.
 VARIANCE_FLOOR = 1e-6
+# Numbers above this have squares.
+SQUARABLE = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,10 +298,12 @@ class Algorithm:
         """Return the variance of each truth: `sum_i p_ij^2 sigma_i^2`, weights taken as fixed."""
         if self._by_worker:
             weight = state["weight"] / state["weight"].max()  # squares of 1e-200 would be none
-            variance: Floats = (
-                block.total_weight(weight**2 * noise) / block.total_weight(weight) ** 2
-            )
-            return variance
+            total = block.total_weight(weight)
+            if (
+                total.min(initial=1.0) > SQUARABLE
+            ):  # one panel may have weights far below those of another
+                variance: Floats = block.total_weight(weight**2 * noise) / total**2
+                return variance
         share = self.weights(block, state, x)
         if share is None:
             return None
