@@ -278,7 +278,7 @@ def test_duplicates_of_known_variance_are_merged_by_precision(
 
 @pytest.mark.parametrize("data", [frame(TWICE[:3]), [[1.0]], sparse.eye_array(2)])
 def test_an_unknown_rule_for_duplicates_is_refused(data: object) -> None:
-    with pytest.raises(AnswersError, match=r"^duplicates: 'last'"):
+    with pytest.raises(AnswersError, match=r'^duplicates: "last"'):
         Answers.of(data, duplicates="last")
 
 

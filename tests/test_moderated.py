@@ -207,3 +207,12 @@ def test_the_variance_of_the_biases_has_one_degree_of_freedom_less_than_there_ar
     assert worker_noise(trueup.Answers.of(x)).shift_freedom.tolist() == [2.0]
     # Nobody to compare with: one, since none would be no number to divide by.
     assert worker_noise(trueup.Answers.of(x[:1])).shift_freedom.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0, -0.1])
+def test_where_biases_explain_all_units_change_nothing(scale: float) -> None:
+    """Found by fuzzing: what was left was 0 in some units and 1e-33 in others, and so were the biases."""
+    x = scale * np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
+    est = trueup.estimate(x, "mean")
+    assert not est.second_step.certainty.shift.any()
+    np.testing.assert_allclose(est.second_step.certainty.v, scale**2 / 9)

@@ -113,9 +113,11 @@ def test_second_steps_agree_with_memory(
 
 
 def test_jobs_on_spark_agree_with_memory(engines: tuple[SparkEngine, MemoryEngine]) -> None:
-    for method in ("median", "gtm", "kdem", "native"):
-        first_steps_agree(*engines, method)
-    both_steps_agree(*engines, "adaptive")
+    """A few for all numbers of partitions: every job costs the start of its tasks."""
+    first_steps_agree(*engines, "median")
+    if engines[0]._stored.parts == 2:
+        first_steps_agree(*engines, "gtm")
+        both_steps_agree(*engines, "adaptive")
 
 
 def test_blocks_hold_the_answers(engines: tuple[SparkEngine, MemoryEngine]) -> None:

@@ -34,6 +34,8 @@ REST = 0.05
 SEED = 0
 #: Biases whose variance is less than this share of the noise are rounding.
 ROUNDING = 1e-9
+#: Noise below this share of the pooled variance is rounding: where biases explain all there is nothing to weigh.
+EXACT = 1e-26
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +222,8 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
     share = np.divide(freedom, facts.n_informative, out=np.zeros(len(own)), where=several)
     below = facts.panel_sum(freedom * several)
     above = facts.panel_sum(facts.precision * bias**2) - s2 * facts.panel_sum(share)
-    tb2 = np.divide(above, below, out=np.zeros(len(rest)), where=enough & (below > 0) & (s2 > 0))
+    noisy = s2 > EXACT * facts.pool
+    tb2 = np.divide(above, below, out=np.zeros(len(rest)), where=enough & (below > 0) & noisy)
     # What is left of two equal numbers by rounding is no bias.
     tb2 = np.where(keep & (tb2 > ROUNDING * s2), tb2, 0.0)
     bias = np.where(facts.spread(tb2) > 0, bias, 0.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.algorithms.driver import MAX_ITER, TOLERANCE
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
 from trueup.answers import FILE_OPTIONS, Answers
 from trueup.choose import CANDIDATES
 from trueup.draws import check_seed
@@ -196,6 +196,7 @@ def make_plan(
     rule = _rule(shrink, caution)
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise TrueupError(f"level: found {quoted(level)}, must be a number between 0 and 1.")
+    check_limits(max_iter, tol)
     check_seed(seed)
     check_threads(threads)
     if not isinstance(bias, bool | np.bool_):

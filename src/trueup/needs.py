@@ -176,7 +176,7 @@ def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
         )
     if target_se is None:
         target = float(np.median(error[known]))
-    elif isinstance(target_se, int | float | np.number) and 0 < target_se < np.inf:
+    elif isinstance(target_se, int | float | np.number) and 0 < target_se <= 1e300:
         target = float(target_se)
     else:
         raise TrueupError(f"target_se: found {quoted(target_se)}, must be a number above 0.")

@@ -14,6 +14,7 @@ from trueup.arrays import segment_max, segment_sum
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
+from trueup.parameters import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,12 +120,7 @@ def run(
         Called after each iteration with its number and the largest move of a truth, in pooled standard
         deviations.
     """
-    if not isinstance(max_iter, int | np.integer) or max_iter < 0:
-        raise TrueupError(
-            f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
-        )
-    if not isinstance(tol, int | float | np.number) or not tol >= 0:
-        raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
+    check_limits(max_iter, tol)
     engine = engine_of(answers, threads)
     if engine.problem.n_questions == 0:
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
@@ -137,6 +133,17 @@ def run(
         algorithm, lesson, known, max_iter=max_iter, tol=tol, start=start, callback=callback
     )
     return _conclude(algorithm, engine, facts, outcome, tol)
+
+
+def check_limits(max_iter: object, tol: object) -> None:
+    """Refuse what are no limits of an iteration."""
+    if not isinstance(max_iter, int | np.integer) or max_iter < 0:
+        raise TrueupError(
+            f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
+        )
+    is_number = isinstance(tol, int | float | np.integer | np.floating)
+    if not is_number or not 0 <= tol <= LARGEST:  # type: ignore[operator]
+        raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,138 @@
+"""The tests themselves: each of them checks something, and the list of mutations is about the code as it is."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+#: Functions of the library that raise where something does not hold.
+CHECKS = {"check_algorithm", "check_shrink_rule", "fail", "raises", "warns", "deprecated_call"}
+MUTATIONS = HERE.parent / "tools" / "mutations.py"
+FEWEST = 40
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions, those inside classes and functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def called(node: ast.AST) -> set[str]:
+    """Return the names of what is called, or handed on to be called."""
+    names = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            names.add(each.id)
+        elif isinstance(each, ast.Attribute):
+            names.add(each.attr)
+    return names
+
+
+def asserts(node: ast.AST) -> bool:
+    """Tell whether something is checked right here."""
+    return any(isinstance(each, ast.Assert) for each in ast.walk(node)) or any(
+        name in CHECKS or name.startswith("assert_") for name in called(node)
+    )
+
+
+@cache
+def helpers() -> frozenset[str]:
+    """Return the names of functions in the folder of tests that check something, also by calling one that does."""
+    every = [
+        each
+        for path in sorted(HERE.glob("*.py"))
+        for each in functions(ast.parse(path.read_text("utf-8")))
+        if not each.name.startswith("test_")
+    ]
+    found = {each.name for each in every if asserts(each)}
+    while True:
+        more = {each.name for each in every if called(each) & found} - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def idle(path: Path) -> list[str]:
+    """Return the tests of a file that check nothing."""
+    tests = (
+        each
+        for each in functions(ast.parse(path.read_text("utf-8")))
+        if each.name.startswith("test_")
+    )
+    return [each.name for each in tests if not asserts(each) and not called(each) & helpers()]
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("test_*.py")), ids=lambda path: path.stem)
+def test_every_test_checks_something(path: Path) -> None:
+    assert idle(path) == []
+
+
+def test_a_test_that_checks_nothing_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "test_x.py"
+    path.write_text(
+        "def test_a():\n    1 + 1\n\ndef test_b():\n    assert 1\n\n"
+        "def test_c():\n    with pytest.raises(ValueError):\n        f()\n"
+    )
+    assert idle(path) == ["test_a"]
+
+
+@cache
+def mutation_tool() -> Any:
+    spec = importlib.util.spec_from_file_location("trueup_mutations", MUTATIONS)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tool() -> Any:
+    if not MUTATIONS.exists():
+        pytest.skip("needs the tools folder")
+    return mutation_tool()
+
+
+def test_mutations_are_about_the_code_as_it_is(tool: Any) -> None:
+    every = tool.mutations()
+    lost = [f"{each}: there {each.found()} times" for each in every if not each.is_current()]
+    assert lost == [], "mend tools/mutations.toml"
+    assert len(every) >= FEWEST
+    assert len({(each.file, each.old, each.new) for each in every}) == len(every)
+
+
+def test_mutations_name_tests_that_are_there(tool: Any) -> None:
+    for each in tool.mutations():
+        assert each.why
+        assert each.tests
+        for test in each.tests:
+            name, _, part = test.partition("::")
+            path = HERE.parent / name
+            assert path.exists(), f"{each}: {name}"
+            found = {one.name for one in functions(ast.parse(path.read_text("utf-8")))}
+            assert not part or part.partition("[")[0] in found, f"{each}: {test}"
+
+
+def test_a_mutation_whose_text_is_gone_is_told(tool: Any, tmp_path: Path) -> None:
+    source = tmp_path / tool.SOURCE
+    source.mkdir(parents=True)
+    (source / "x.py").write_text("a = 1\nb = 1\n", "utf-8")
+    gone, twice, once = (
+        tool.Mutation("x.py", old, "c", "why", ("tests/test_x.py",)) for old in ("z", "1", "a = 1")
+    )
+    assert [each.is_current(tmp_path) for each in (gone, twice, once)] == [False, False, True]
+    assert (
+        tool.who_noticed("1 failed\nFAILED tests/a.py::test_b - assert 0\n") == "tests/a.py::test_b"
+    )
