@@ -498,7 +498,8 @@ def growth() -> str:
 def billions() -> str:
     """Return what a billion and a trillion answers would take, from the two largest sizes on disk."""
     (small, quick, _), (large, slow, _) = _growth()["disk"][-2:]
-    slope = np.log(slow / quick) / np.log(large / small)
+    # Nothing grows more slowly than the answers for long.
+    slope = max(1.0, np.log(slow / quick) / np.log(large / small))
     rows = []
     for size, name in ((10**9, "a billion"), (10**12, "a trillion")):
         seconds = slow * (size / large) ** slope

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 #: Memory that an answer takes while it is read and combined, and the share of all memory that may be used.
-BYTES_AN_ANSWER, SHARE = 200, 0.6
+BYTES_AN_ANSWER, SHARE = 100, 0.6
 #: Bytes of a row of text, packed or not.
 TEXT_ROW, PACKED_ROW = 20, 5
 #: What can be read without being held in memory.
