@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -37,7 +38,7 @@ def iterations(engine: object) -> list[float]:
         tol=0.0,
         callback=lambda *_: ends.append(time.perf_counter()),
     )
-    return [after - before for before, after in zip(ends[:-1], ends[1:], strict=True)]
+    return [after - before for before, after in pairwise(ends)]
 
 
 def main() -> None:
@@ -64,9 +65,8 @@ def main() -> None:
             spark = median(iterations(there)[FIRST:])
             there.close()
             memory = median(iterations(MemoryEngine(trueup.Answers.of(source)))[FIRST:])
-            rows.append(
-                f"| {size:,} | {making:.1f} | {spark:.2f} | {memory:.3f} | {spark - memory:.2f} | {spark / memory:.0f} |"
-            )
+            figures = f"{making:.1f} | {spark:.2f} | {memory:.3f} | {spark - memory:.2f}"
+            rows.append(f"| {size:,} | {figures} | {spark / memory:.0f} |")
             print(rows[-1], flush=True)
     session.stop()
     lines = [
