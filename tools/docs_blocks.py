@@ -190,15 +190,23 @@ def _command(words: list[str]) -> str:
         return "".join(text.splitlines(keepends=True)[:count])
     if words[0] != "trueup":
         raise ValueError(f"{words[0]}: a console block runs trueup, head and cat")
+    from rich.console import Console
+
     from trueup.cli import main
+    from trueup.cli.app import app
 
     out = io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(out),
-        contextlib.suppress(SystemExit),
-    ):
-        main(words[1:])
+    # One that was made before has the width of that time.
+    app.console = app.meta.console = Console(width=int(WIDTH))
+    try:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+            contextlib.suppress(SystemExit),
+        ):
+            main(words[1:])
+    finally:
+        app.console = app.meta.console = None
     return out.getvalue()
 
 
