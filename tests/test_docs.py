@@ -50,6 +50,10 @@ ON_SPARK = [pytest.mark.needs("java"), pytest.mark.xdist_group("spark")]
     ],
 )
 def test_the_code_of_a_page_runs_and_prints_what_stands_there(name: str) -> None:
+    if "import trueup.spark" in TEXTS[name]:
+        from spark_session import session
+
+        session()  # which other tests of this process share
     printed, _ = blocks.run_page(TEXTS[name], name)
     for each in printed:
         assert each.is_true, f"{each.code}\nprints\n{each.found}\nnot\n{each.wanted}\n{RENEW}"
