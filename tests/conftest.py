@@ -21,7 +21,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hypothesis
 import pytest
@@ -29,6 +29,15 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Units of work that take longest, the longest first.
+LONGEST = (
+    "spark",
+    "tests/test_docs.py",
+    "tests/test_study_paper.py",
+    "tests/test_cli.py",
+    "tests/test_faults.py",
+    "tests/test_study_shrinkage.py",
+)
 DATA = "TRUEUP_DATA (real data sets)"
 BROKEN = "(a file that cannot be loaded)"
 
@@ -77,10 +86,33 @@ PARTS = {
 }
 
 
+def unit_of_work(nodeid: str) -> str:
+    """Return what runs in one process: the tests of a file, which share what takes long to make, or all on Spark.
+
+    Those on Spark share a JVM, and are told by their names (of file, function or parameter): the process that
+    distributes the tests knows nothing else of them.
+    """
+    return "spark" if "spark" in nodeid else nodeid.partition("::")[0]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what one process has to do alone, Spark: the others fill up the time beside it."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    """Begin with what takes longest, Spark first: at the end no process waits long for another one."""
+    longest = {unit: place for place, unit in enumerate(LONGEST)}
+    items.sort(key=lambda item: longest.get(unit_of_work(item.nodeid), len(longest)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute units of work, in the order of the tests."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByUnit(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of_work(nodeid)
+
+    config.option.loadscopereorder = False  # the unit with most tests is not the longest
+    return ByUnit(config, log)
 
 
 class SkipCounter:
@@ -186,6 +218,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for name in marker.args:
             if name not in PARTS:
                 pytest.fail(f'needs("{name}") is unknown; known: {", ".join(PARTS)}', pytrace=False)
+            if name == "java" and unit_of_work(item.nodeid) != "spark":
+                pytest.fail(
+                    'what needs Java has "spark" in its name: see unit_of_work', pytrace=False
+                )
             part = PARTS[name]
             if not part.is_here():
                 pytest.skip(f"needs {part.name}")
@@ -198,3 +234,25 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip(f"needs {DATA}")
     return Path(folder).resolve()
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., Path]:
+    """Write a file with this content under this name."""
+
+    def write(content: str | bytes, name: str = "answers.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def folder_of_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with answers and truths."""
+    from commands import rows, truths, write
+
+    monkeypatch.chdir(tmp_path)
+    write("answers.csv", rows())
+    write("truth.csv", truths())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import plain_second_step as plain
+import plain_first_step as plain
 import trueup
 from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError

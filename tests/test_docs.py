@@ -39,24 +39,28 @@ WITH_CODE = [
 RENEW = "run `make docs-figures` and look at what changed"
 
 
-ON_SPARK = [pytest.mark.needs("java"), pytest.mark.xdist_group("spark")]
+ON_SPARK = {name for name in WITH_CODE if "import trueup.spark" in TEXTS[name]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=ON_SPARK if "import trueup.spark" in TEXTS[name] else ())
-        for name in WITH_CODE
-    ],
-)
-def test_the_code_of_a_page_runs_and_prints_what_stands_there(name: str) -> None:
-    if "import trueup.spark" in TEXTS[name]:
-        from spark_session import session
-
-        session()  # which other tests of this process share
+def assert_is_true(name: str) -> None:
+    """Run the code of a page: it prints what stands there."""
     printed, _ = blocks.run_page(TEXTS[name], name)
     for each in printed:
         assert each.is_true, f"{each.code}\nprints\n{each.found}\nnot\n{each.wanted}\n{RENEW}"
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_CODE if name not in ON_SPARK])
+def test_the_code_of_a_page_runs_and_prints_what_stands_there(name: str) -> None:
+    assert_is_true(name)
+
+
+@pytest.mark.needs("java")
+@pytest.mark.parametrize("name", sorted(ON_SPARK))
+def test_the_code_of_a_page_on_spark_runs_and_prints_what_stands_there(name: str) -> None:
+    from spark_session import session
+
+    session()  # which other tests of this process share
+    assert_is_true(name)
 
 
 def test_numbers_and_pictures_are_those_of_today() -> None:

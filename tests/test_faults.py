@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import trueup
+from commands import environment, need_cli, one_line, refusal, run
 from trueup import MissingExtra
-from trueup.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-for needed in ("cyclopts", "duckdb", "pyarrow", "vl_convert", "altair"):
-    pytest.importorskip(needed, reason='needs pip install "trueup[cli]"')
+need_cli()
 
-SOURCE = str(Path(trueup.__file__).parents[1])
 COMMAND = (sys.executable, "-m", "trueup")
 PEOPLE = ("ann", "bob", "eve", "dan")
 PATH = "a b 🐝 é"
@@ -53,45 +49,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sizes = "question,size\n" + "".join(f"q{j},{j}\n" for j in range(12))
     (tmp_path / "sizes.csv").write_text(sizes, "utf-8")
     return tmp_path
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments: str | Path) -> Done:
-    """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-        main([str(each) for each in arguments])
-    code = ended.value.code
-    assert isinstance(code, int)
-    return Done(code, out.getvalue(), err.getvalue())
-
-
-def refusal(*arguments: str | Path) -> str:
-    """Return the one line of a command that could not run."""
-    done = run(*arguments)
-    assert (done.code, done.out) == (1, ""), done
-    return one_line(done.err)
-
-
-def one_line(text: str) -> str:
-    assert text.startswith("trueup: "), text
-    assert text.count("\n") == 1, text
-    assert "unexpected" not in text
-    assert "Traceback" not in text
-    return text
-
-
-def environment(**changes: str | None) -> dict[str, str]:
-    """Return this environment with some variables changed, or taken away."""
-    kept = {**os.environ, "PYTHONPATH": SOURCE, **changes}
-    return {name: value for name, value in kept.items() if value is not None}
 
 
 def start(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -430,7 +387,7 @@ def test_standard_input_that_is_closed_is_one_line(folder: Path) -> None:
 
 
 def test_without_assertions(folder: Path) -> None:
-    plain = fine(start("estimate", "answers.csv", cwd=folder))
+    plain = run("estimate", "answers.csv")
     done = subprocess.run(
         [sys.executable, "-OO", "-m", "trueup", "estimate", "answers.csv"],
         cwd=folder,
@@ -439,7 +396,7 @@ def test_without_assertions(folder: Path) -> None:
         encoding="utf-8",
         check=False,
     )
-    assert fine(done) == plain
+    assert (done.returncode, done.stdout, done.stderr) == plain
 
 
 EVERY_MODULE = """
@@ -496,7 +453,7 @@ def test_of_two_runs_that_write_the_same_files_one_wins_whole(folder: Path) -> N
 
     alone = {}
     for name in ("answers.csv", "others.csv"):
-        fine(start("estimate", name, *options, cwd=folder))
+        assert run("estimate", name, *options).code == 0
         alone[name] = {each: (folder / each).read_bytes() for each in ("out.csv", "who.csv")}
     running = [begin(name) for name in ("answers.csv", "others.csv", "answers.csv")]
     for process in running:

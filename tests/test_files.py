@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import input_files
+from input_files import rows_of
 from trueup.errors import AnswersError, MissingExtra, TrueupError, need
 from trueup.io.files import read_file
 from trueup.io.results import make_frame
@@ -19,41 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from trueup.io.table import Table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("duckdb")
 
+message_of = partial(input_files.message_of, error=AnswersError)
 TEXT = "question,worker,answer\nq2,007,1.5\nq2,x,NA\nq1,007, -3\n"
-
-
-def rows_of(table: Table) -> list[tuple[object, object, float]]:
-    questions, workers = table.question_ids.tolist(), table.worker_ids.tolist()
-    return [
-        (questions[q], workers[w], a)
-        for q, w, a in zip(table.question, table.worker, table.answer.tolist(), strict=True)
-    ]
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> Callable[..., Path]:
-    """Write a file with this content under this name."""
-
-    def write(content: str | bytes, name: str = "answers.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
-
-
-def message_of(path: Path, **options: Any) -> str:
-    with pytest.raises(AnswersError) as caught:
-        read_file(path, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 # -- delimited text --------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import plain_second_step as plain
+import plain_first_step
+import plain_noise
 import trueup
-from plain_second_step import Floats
+from plain_noise import Floats
 from trueup.algorithms import run
 from trueup.algorithms.registry import find
 from trueup.algorithms.survey import survey
@@ -56,7 +57,7 @@ CASES = [sparse(seed) for seed in range(4)] + [
 
 @pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
 def test_noise_of_the_workers_is_that_of_the_plain_loop(x: Floats) -> None:
-    expected = plain.worker_noise(x)
+    expected = plain_noise.worker_noise(x)
     noise = worker_noise(trueup.Answers.of(x))
     facts = noise.apart.facts
     assert facts.bias is not None
@@ -79,7 +80,7 @@ def test_variances_are_those_of_the_plain_loop(x: Floats, method: str) -> None:
         at = np.repeat(np.arange(block.n_questions), block.counts)
         p = aggregate.algorithm.weights(block, aggregate.state.of(block), aggregate.offset)
         share[block.workers, at] = p
-    expected = plain.aggregate_variance(x, share, aggregate.x, robust=method in ROBUST)
+    expected = plain_noise.aggregate_variance(x, share, aggregate.x, robust=method in ROBUST)
     found = moderated(answers, aggregate)
     np.testing.assert_allclose(found.v, expected["v"], rtol=1e-7)
     np.testing.assert_allclose(found.v_interval, expected["vi"], rtol=1e-7)
@@ -90,10 +91,10 @@ def test_variances_are_those_of_the_plain_loop(x: Floats, method: str) -> None:
 
 @pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
 def test_native_weights_are_those_of_the_plain_loop(x: Floats) -> None:
-    expected = plain.native_weights(x)
+    expected = plain_first_step.native_weights(x)
     aggregate = run(find("native"), trueup.Answers.of(x), tol=0.0)
     np.testing.assert_allclose(aggregate.state["variance"], expected, rtol=1e-8)
-    t, _ = plain.native_fit(x)
+    t, _ = plain_first_step.native_fit(x)
     np.testing.assert_allclose(aggregate.x, t, rtol=1e-8, atol=1e-9)
 
 

@@ -7,12 +7,11 @@ import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from conftest import LONGEST, unit_of_work
 
 HERE = Path(__file__).parent
 #: Functions of the library that raise where something does not hold.
@@ -21,11 +20,11 @@ MUTATIONS = HERE.parent / "tools" / "mutations.py"
 FEWEST = 40
 
 
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """All functions, those inside classes and functions too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions of a file, those inside classes and functions too."""
+    every = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in every if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def called(node: ast.AST) -> set[str]:
@@ -52,12 +51,13 @@ def helpers() -> frozenset[str]:
     every = [
         each
         for path in sorted(HERE.glob("*.py"))
-        for each in functions(ast.parse(path.read_text("utf-8")))
+        for each in functions(path)
         if not each.name.startswith("test_")
     ]
     found = {each.name for each in every if asserts(each)}
+    calls = [(each.name, called(each)) for each in every]
     while True:
-        more = {each.name for each in every if called(each) & found} - found
+        more = {name for name, names in calls if names & found} - found
         if not more:
             return frozenset(found)
         found |= more
@@ -65,11 +65,7 @@ def helpers() -> frozenset[str]:
 
 def idle(path: Path) -> list[str]:
     """Return the tests of a file that check nothing."""
-    tests = (
-        each
-        for each in functions(ast.parse(path.read_text("utf-8")))
-        if each.name.startswith("test_")
-    )
+    tests = (each for each in functions(path) if each.name.startswith("test_"))
     return [each.name for each in tests if not asserts(each) and not called(each) & helpers()]
 
 
@@ -121,7 +117,7 @@ def test_mutations_name_tests_that_are_there(tool: Any) -> None:
             name, _, part = test.partition("::")
             path = HERE.parent / name
             assert path.exists(), f"{each}: {name}"
-            found = {one.name for one in functions(ast.parse(path.read_text("utf-8")))}
+            found = {one.name for one in functions(path)} if part else set()
             assert not part or part.partition("[")[0] in found, f"{each}: {test}"
 
 
@@ -136,3 +132,10 @@ def test_a_mutation_whose_text_is_gone_is_told(tool: Any, tmp_path: Path) -> Non
     assert (
         tool.who_noticed("1 failed\nFAILED tests/a.py::test_b - assert 0\n") == "tests/a.py::test_b"
     )
+
+
+def test_tests_of_a_file_and_tests_on_spark_run_in_one_process() -> None:
+    assert unit_of_work("tests/test_a.py::test_b[x]") == "tests/test_a.py"
+    on_spark = ("tests/test_spark.py::test_a[1]", "tests/test_b.py::test_c[x-spark]")
+    assert {unit_of_work(each) for each in on_spark} == {LONGEST[0]}
+    assert all((HERE.parent / each).exists() for each in LONGEST[1:])

@@ -29,7 +29,7 @@ check 'ruff format' "$python" -m ruff format --check --quiet .
 check 'mypy' "$python" -m mypy
 # PYTEST_ARGS is split into words by the shell as a user would type them.
 eval "set -- ${PYTEST_ARGS:-}"
-check 'pytest' "$python" -m pytest -n "${JOBS:-auto}" --maxprocesses 8 --dist loadgroup ${1+"$@"}
+check 'pytest' "$python" -m pytest -n "${JOBS:-auto}" --maxprocesses 8 ${1+"$@"}
 
 printf 'trueup: %s\n' "${results#, }"
 if [ -s "$report" ]; then
