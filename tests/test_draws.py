@@ -10,12 +10,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import plain_noise
 import plain_second_step as plain
 import trueup
 from trueup import Answers
 from trueup.algorithms import run
 from trueup.algorithms.registry import find
-from trueup.draws import ENOUGH, halves_of, id_order, places, sample_of
+from trueup.draws import ENOUGH, Cut, cut, halves_of, id_order, places, question_draws, sample_of
 from trueup.halves import SPLITS, halve
 from trueup.panels import folds
 from trueup.variance import moderated, worker_noise
@@ -152,7 +153,7 @@ def test_halves_are_those_of_the_plain_loop(method: str, least: int, absurd: boo
     at = np.repeat(np.arange(block.n_questions), block.counts)
     p = aggregate.algorithm.weights(block, aggregate.state.of(block), aggregate.offset)
     share[block.workers, at] = 1.0 / block.counts[at] if method == "median" else p
-    expected = plain.aggregate_variance(x, share, aggregate.x, robust=method == "median")
+    expected = plain_noise.aggregate_variance(x, share, aggregate.x, robust=method == "median")
     assert expected["gross"].any() == absurd
     found = halve(aggregate, sure, noise, seed=4)
     assert found.x.shape == (SPLITS, 2, 16)
@@ -178,6 +179,30 @@ def test_halves_of_halves_make_up_the_whole() -> None:
     # Half as many workers: on average twice the variance.
     v = moderated(answers, aggregate).v
     np.testing.assert_allclose(found.v.mean(axis=1), np.tile(2 * v, (SPLITS, 1)), rtol=0.02)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_bold_prior_is_tried_on_some_of_very_many_questions(
+    monkeypatch: pytest.MonkeyPatch, limited: bool
+) -> None:
+    """The halves of these are as ever, the others are not looked at; by ids, in a sample and without one."""
+    x = np.random.default_rng(5).normal(size=(8, 400))
+    answers = Answers.of(x)
+    aggregate = run(find("mean"), answers)
+    sure, noise = moderated(answers, aggregate), worker_noise(answers)
+    sample = cut(aggregate.engine, 3, 300) if limited else Cut()
+    whole = halve(aggregate, sure, noise, sample=sample, seed=3)
+    monkeypatch.setattr("trueup.halves.TRIED", 100)
+    found = halve(aggregate, sure, noise, sample=sample, seed=3)
+    draw = question_draws(answers, 3)
+    tried = draw < 0.25 * 2.0**64
+    assert 70 < tried.sum() < 130
+    tried = tried[draw < (sample.limit[0] if sample.limit is not None else np.inf)]
+    assert len(tried) == whole.x.shape[2]
+    np.testing.assert_array_equal(found.x, np.where(tried, whole.x, np.nan))
+    level = found.v[..., tried] / whole.v[..., tried]  # that of the questions looked at
+    np.testing.assert_allclose(level, level[0, 0, 0], rtol=1e-12)
+    assert np.isnan(found.v[..., ~tried]).all()
 
 
 # Samples of questions

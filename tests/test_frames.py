@@ -508,6 +508,16 @@ def test_a_list_keeps_numbers_and_texts_apart() -> None:
     assert table.question_ids.tolist() == ["a\0", "a"]
 
 
+@pytest.mark.parametrize("ids", [[-1, 2**64 - 1, 2**64 - 2], [1, 2**63, -(2**63)], [1, 2**70, 2]])
+def test_a_list_keeps_all_digits_of_whole_numbers(ids: list[object]) -> None:
+    """No integer type of numpy holds all of these, and fractions would round two of the first to the same."""
+    table = read_frame(small(question=ids))
+
+    assert table.question_ids.tolist() == ids
+    assert list(map(type, table.question_ids.tolist())) == [int, int, int]
+    assert table.question_ids.index_of(ids).tolist() == [0, 1, 2]
+
+
 def test_pandas_answers_of_extension_types_are_read() -> None:
     for answers in (
         pd.array([1, None, 3], dtype="Int64"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from spark_session import Fetched, session, sparse
 from trueup import Answers, TrueupError
 from trueup.algorithms import find, names, run
 from trueup.arrays import segment_sum
+from trueup.engines.beside import Beside
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import AnswersError
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from trueup.engines.spark import SparkEngine
 
 pytest.importorskip("pyspark", reason="needs pyspark")
-pytestmark = [pytest.mark.needs("java"), pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.needs("java")
 
 METHODS = [name for name in names() if name != "blue"]
 RULES = ("adaptive", "normal", "mixture", "paper", "stein", "mebe", "morris", "sure", "none")
@@ -118,6 +120,73 @@ def test_jobs_on_spark_agree_with_memory(engines: tuple[SparkEngine, MemoryEngin
     if engines[0]._stored.parts == 2:
         first_steps_agree(*engines, "gtm")
         both_steps_agree(*engines, "adaptive")
+
+
+def told(questions: int = 120) -> Any:
+    """Return answers with what is known of the questions; of some only rows without an answer know it."""
+    frame = sparse(questions, 14)
+    number = frame["question"].str[1:].astype(int)
+    rng = np.random.default_rng(4)
+    part, size = rng.integers(0, 4, questions), rng.integers(0, 9, questions)
+    frame["kind"] = np.array(["film", "book", " ", None], dtype=object)[part][number]
+    frame["size"] = size[number].astype(float)
+    frame["answer"] += (2.0 * part + size)[number] + 3.0 * rng.normal(size=len(frame))
+    silent = number % 10 == 7
+    rest = frame[silent].drop_duplicates("question")
+    nobody = rest[:1].assign(question="nobody", kind="no such", size=99.0)
+    frame.loc[silent, "kind"], frame.loc[silent, "size"] = None, np.nan
+    whole = _joined(rest, nobody, frame)
+    whole.loc[: len(rest), "worker"], whole.loc[: len(rest), "answer"] = None, np.nan
+    return whole
+
+
+def truths(frame: Any, count: int = 40) -> dict[str, float]:
+    """Return truths of some questions, far from what workers say."""
+    some = sorted(set(frame["question"]) - {"nobody"})[:count]
+    return dict(zip(some, np.random.default_rng(6).normal(9.0, 4.0, count), strict=True))
+
+
+@pytest.fixture(scope="module")
+def told_there() -> Iterator[SparkEngine]:
+    frame = told()
+    known = {"groups": "kind", "covariates": ["size"], "gold": truths(frame)}
+    engine = on_spark(frame, **known)
+    yield engine
+    engine.close()
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+@pytest.mark.parametrize(
+    ("known", "method", "shrink", "model"),
+    [
+        (("groups",), "mean", "adaptive", "group means"),
+        (("covariates",), "mean", "adaptive", "regression"),
+        (("gold",), "crh", "adaptive", None),
+        (("groups", "covariates", "gold"), "crh", "adaptive", None),
+        (("groups", "covariates", "gold"), "gtm", "normal", "normal"),
+    ],
+)
+def test_what_is_known_of_questions_agrees_with_memory(
+    told_there: SparkEngine, known: tuple[str, ...], method: str, shrink: str, model: str | None
+) -> None:
+    import trueup
+
+    frame = told()
+    given: dict[str, Any] = {"groups": "kind", "covariates": ["size"], "gold": truths(frame)}
+    options = {name: given[name] for name in known}
+    engine = Fetched.of(told_there)
+    beside = Beside("groups" in known, int("covariates" in known))
+    engine.problem = replace(engine.problem, beside=beside)
+    plan = make_plan(method, shrink, None, False, 0.8, 0.95, 3, 0.0, 0, None)
+    found = solve(engine, plan, Progress("", 1, shown=False), gold="gold" in known)
+    expected = trueup.estimate(frame, method, shrink, max_iter=3, tol=0.0, **options)
+    order = expected.answers.question_ids.sort_order()
+    theirs = [getattr(expected, name)[order] for name in COLUMNS]
+    close(by_question(found.engine, *COLUMNS.values()), np.stack(theirs))
+    assert found.diagnosis == expected.diagnosis
+    assert (found.calibration is not None) == ("gold" in known)
+    if model is not None:
+        assert found.moved.models == [model]
 
 
 def test_blocks_hold_the_answers(engines: tuple[SparkEngine, MemoryEngine]) -> None:
@@ -287,6 +356,18 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"v": [1.0, 0.0, None]}, {"answer_variance": "v"}, "2 of 3 values are not positive"),
     ({"worker": ["a", "a", "b"], "v": [1.0, 2.0, 1.0]}, {"worker_variance": "v"}, "two different"),
     ({}, {"answer": "score"}, 'Column "score": not found'),
+    ({"g": ["x", "y", "y"], "question": ["a", "a", "b"]}, {"groups": "g"}, '"a" has two labels, "x" and "y"'),
+    ({"z": [1.0, 2.0, 2.0], "question": ["a", "a", "b"]}, {"covariates": "z"}, '"a" has two values of "z"'),
+    ({"z": [1.0, None, None]}, {"covariates": ["z"]}, '2 questions without a value of "z", first "b"'),
+    ({"z": ["1", "many", "2"]}, {"covariates": "z"}, 'such as "many". Give finite numbers; use groups='),
+    ({}, {"groups": {"a": "x"}}, "groups: on a cluster it is the name of a column"),
+    ({}, {"covariates": [np.zeros(3)]}, "covariates: on a cluster it is the name of a column"),
+    ({}, {"gold": {"a": 1.0, "z": 2.0, "y": 2.0}}, 'gold: 2 questions of it are not in the answers, first "z"'),
+    ({}, {"gold": {1: 1.0}}, "gold: its questions must be string as those of the answers"),
+    ({}, {"gold": {"a": -1.0}, "transform": "log"}, '"a" has the truth -1, but log needs truths above'),
+    ({"t": [None, 5.0, None]}, {"gold": "t", "bounds": (0.0, 4.0)}, '"b" has the truth 5, but the bounds are 0 and 4'),
+    ({"t": [1.0, 2.0, 2.0], "question": ["a", "a", "b"]}, {"gold": "t"}, 'gold: question "a" has two values of "t"'),
+    ({}, {"gold": [1.0, 2.0, 3.0]}, "gold: on a cluster it is a mapping from question to truth"),
     ({"answer": [[1.0], [2.0], [3.0]]}, {}, 'holds "array<double>" values, not numbers'),
     ({"worker": [[1.0], [2.0], [3.0]]}, {}, "cannot be told apart as ids"),
 ]  # fmt: skip
@@ -299,8 +380,14 @@ def test_what_cannot_be_used_is_told(
     import pandas as pd
 
     plain = {"question": ["a", "b", "c"], "worker": ["u", "v", "w"], "answer": [1.0, 2.0, 3.0]}
-    with pytest.raises(AnswersError, match=message):
+    with pytest.raises(TrueupError, match=message):
         on_spark(pd.DataFrame({**plain, **columns}), **options)
+
+
+def test_very_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueup.engines.spark.census.MOST_LABELS", 2)
+    with pytest.raises(AnswersError, match='column "worker 2" has more than 2 labels'):
+        on_spark(sparse().assign(**{"worker 2": sparse()["worker"]}), groups="worker 2")
 
 
 def test_errors_of_visits_come_back_and_vectors_stay() -> None:
@@ -336,13 +423,18 @@ def test_the_public_estimate_and_its_frames() -> None:
     import trueup
     import trueup.spark
 
-    frame = sparse(40, 8)
+    frame = told(40)
+    frame["truth"] = frame["question"].map(truths(frame, 10))
+    n_missing = int(frame["answer"].isna().sum())
+    known = {"groups": "kind", "covariates": "size", "gold": "truth"}
     rows = session().createDataFrame(frame)
-    with trueup.spark.estimate(rows, "crh", "normal", max_iter=2, partitions=2) as est:
+    options: dict[str, Any] = {**known, "max_iter": 2}
+    with trueup.spark.estimate(rows, "crh", "normal", partitions=2, **options) as est:
         questions = est.questions.toPandas().set_index("question").sort_index()
         workers = est.workers.toPandas().set_index("worker").sort_index()
-        assert str(est).startswith(f"{len(frame)} answers of 8 workers to ")
-    expected = trueup.estimate(frame, "crh", "normal", max_iter=2)
+        assert str(est).startswith(f"{len(frame) - n_missing} answers of 14 workers to 40 ")
+        assert f"{n_missing} of {len(frame)} rows dropped: no answer" in str(est)
+    expected = trueup.estimate(frame, "crh", "normal", **options)
     theirs = expected.questions.set_index("question").sort_index()
     np.testing.assert_allclose(questions, theirs[questions.columns], rtol=1e-9, atol=1e-12)
     theirs = expected.workers.set_index("worker").sort_index()
@@ -350,3 +442,43 @@ def test_the_public_estimate_and_its_frames() -> None:
     assert est.diagnosis == expected.diagnosis
     with pytest.raises(TrueupError, match="needs all answers in memory"):
         trueup.spark.estimate(rows, "crh", "normal", "jackknife", max_iter=1, partitions=1)
+
+
+def test_files_beside_the_answers_are_taken_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow.parquet as pq
+
+    import trueup
+    from trueup.cli.app import app
+
+    session()  # the one that is there is taken
+    frame = sparse(40, 8)
+    frame["question"] = frame["question"].str[1:].astype(int)
+    frame["size"] = frame["question"] % 5
+    frame.to_parquet(tmp_path / "answers.parquet", index=False)
+    lines = [f"{j},{'film' if j % 2 else 'book'}" for j in range(45)] + ["1,film", "2,"]
+    (tmp_path / "kinds.csv").write_text("\n".join(["question,group", *lines]))
+    lines = [*(f"{j},{j + 0.5}" for j in range(12)), "3,3.5", "30,"]
+    (tmp_path / "gold.csv").write_text("\n".join(["question,truth", *lines]))
+    known = ["--groups", "kinds.csv", "--covariates", "size", "--gold", "gold.csv"]
+    paths = [str(tmp_path / each) if each.endswith(".csv") else each for each in known]
+    named = ["estimate", str(tmp_path / "answers.parquet"), "--engine", "spark"]
+    chosen = ["--method", "mean", "--shrink", "normal", "--out", str(tmp_path / "out.parquet")]
+    (tmp_path / "others.csv").write_text("question,group\nx,film\ny,book")
+    with pytest.raises(TrueupError, match="--groups: found no question that is in the answers"):
+        app([*named, "--groups", str(tmp_path / "others.csv"), *chosen])
+    app([*named, *paths, *chosen], result_action="return_value")
+    assert "Compared with 12 known truths" in capsys.readouterr().out
+    expected = trueup.estimate(
+        frame,
+        "mean",
+        "normal",
+        groups={j: "film" if j % 2 else "book" for j in range(40)},
+        covariates="size",
+        gold={j: j + 0.5 for j in range(12)},
+    )
+    found = pq.read_table(tmp_path / "out.parquet").sort_by("question").to_pandas()
+    theirs = expected.questions.sort_values("question")
+    assert found["question"].tolist() == theirs["question"].tolist()
+    close(found[list(COLUMNS)], theirs[list(COLUMNS)])

@@ -24,10 +24,11 @@ import trueup
 from trueup import Answers, Estimate, TrueupError, estimate, load, simulate
 from trueup.algorithms import CRH, DTD, Algorithm
 from trueup.io import archive
-from trueup.io.plain_ids import pack, unpack
+from trueup.io.plain_ids import MANY, pack, unpack
 from trueup.io.table import Ids
 from trueup.shrinkage import EBE
 from trueup.solution import COLUMNS
+from trueup.state import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,6 +169,23 @@ def test_ids_come_back_exactly(tmp_path: Path, ids: Any) -> None:
 def test_any_text_comes_back(texts: list[str]) -> None:
     ids = Ids(np.fromiter(texts, dtype=object, count=len(texts)))
     assert unpack("question", pack("question", ids)).tolist() == texts
+
+
+def test_many_texts_come_back_whatever_they_are() -> None:
+    texts = [f"{number} {ODD[number % len(ODD)]}" for number in range(MANY)]
+    for names in (
+        texts,
+        [each for each in texts if each.isprintable()] + [f"more {j}" for j in range(MANY)],
+    ):
+        ids = Ids(np.fromiter(names, dtype=object, count=len(names)))
+        back = unpack("question", pack("question", ids))
+        assert back.tolist() == names
+        again = pack("question", back)
+        for member, array in pack("question", ids).items():
+            np.testing.assert_array_equal(again[member], array)
+    twice = pack("question", Ids(np.array(["same"] * MANY, dtype=object)))
+    with pytest.raises(archive.Damage, match="not distinct"):
+        unpack("question", twice)
 
 
 def test_ids_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
@@ -333,6 +351,9 @@ def _at(place: int, value: Any) -> Callable[[Any], Any]:
     return change
 
 
+MIXTURE = {
+    "model": "mixture", "parts": 2, "middle": "0.5", "gain": "1.0", "z": "2.0", "answers": 9, "changed": 0,
+}  # fmt: skip
 HOSTILE = {
     "other format": _set("format", "something"),
     "old version": _set("version", 0),
@@ -359,6 +380,11 @@ HOSTILE = {
     "state names": _set("found", "state", ["weight", "weight"]),
     "no weight": _set("found", "state", ["size"]),
     "too many iterations": _set("found", "iterations", [1, 2]),
+    "unknown prior": _set("found", "earned", "model", "eval"),
+    "too many components": _set("found", "earned", {**MIXTURE, "parts": 99}),
+    "components of no mixture": _set("found", "earned", "parts", 3),
+    "variance of the prior": _set("found", "earned", {**MIXTURE, "middle": "nan"}),
+    "prior without answers": _set("found", "earned", "answers", -1),
     "negative worker": _array("workers", lambda a: _at(0, -1)(a.astype(np.int64))),
     "worker out of range": _array("workers", _at(0, 77)),
     "workers not in order": _array("workers", lambda a: a[::-1].copy()),
@@ -401,8 +427,49 @@ def test_the_checks_themselves_let_a_rebuilt_file_through(tmp_path: Path, good: 
     assert load(path).answers.n_questions == 5
 
 
+def test_files_of_the_first_version_are_read(tmp_path: Path, good: bytes) -> None:
+    def first(meta: dict[str, Any], _: dict[str, Any]) -> None:
+        meta["version"] = 1
+        del meta["found"]["earned"]
+
+    path = tmp_path / "state.trueup"
+    path.write_bytes(rebuilt(good, first))
+    old = load(path)
+    path.write_bytes(good)
+    new = load(path)
+    assert_same(old, new)
+    assert str(old.second_step.earned) == str(new.second_step.earned)
+    np.testing.assert_array_equal(old.second_step.posterior.mean, new.second_step.posterior.mean)
+
+
+@pytest.mark.parametrize("model", ["normal", "mixture", "scale mixture", "groups", "regression"])
+def test_a_prior_that_was_chosen_is_fitted_as_it_was(tmp_path: Path, model: str) -> None:
+    rng = np.random.default_rng(5)
+    kind, size = np.arange(300) % 3, np.linspace(-3, 3, 300)
+    truth = {
+        "normal": rng.normal(size=300),
+        "mixture": 8.0 * kind + 0.2 * rng.normal(size=300),
+        "scale mixture": np.where(kind == 0, 8.0, 0.2) * rng.normal(size=300),
+        "groups": np.where(kind == 0, 3.0, 0.1) * rng.normal(size=300) + kind,
+        "regression": 2.0 * size + 0.2 * rng.normal(size=300),
+    }[model]
+    options: dict[str, Any] = {}
+    if model == "groups":
+        options["groups"] = [str(each) for each in kind]
+    if model == "regression":
+        options["covariates"] = size
+    est = estimate(truth + rng.normal(size=(6, 300)), "mean", **options)
+    assert est.second_step.models == [model]
+    again = load(est.save(tmp_path / "state.trueup"))
+    assert str(again.second_step.earned) == str(est.second_step.earned)
+    assert again.second_step.models == [model]
+    for name in ("mean", "variance", "shrinkage"):
+        found, expected = (getattr(each.second_step.posterior, name) for each in (again, est))
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
 def test_a_newer_version_says_what_to_do(tmp_path: Path, good: bytes) -> None:
-    text = refusal(tmp_path, rebuilt(good, _set("version", 2)))
+    text = refusal(tmp_path, rebuilt(good, _set("version", VERSION + 1)))
     assert "written by a newer trueup" in text
     assert "Update trueup" in text
 

@@ -26,6 +26,7 @@ from trueup import Answers, Estimate, TrueupError, estimate, load, simulate, upd
 from trueup.algorithms import CRH, DTD, StudentT, find
 from trueup.algorithms.registry import names
 from trueup.estimation import solved
+from trueup.io.plain_ids import MANY
 
 if TYPE_CHECKING:
     from trueup.algorithms import Algorithm
@@ -149,7 +150,90 @@ def test_one_update_after_another_is_one_update() -> None:
     assert_alike(est, estimate(frame, **options), 1e-8)
 
 
+# -- the prior -------------------------------------------------------------------------------------
+
+
+def many(truth: str) -> dict[str, Any]:
+    """As many answers as a problem has whose prior is kept."""
+    answers, _ = simulate(workers=40, questions=5200, answers_per_question=10, truth=truth, seed=3)
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    order = np.random.default_rng(4).permutation(answers.n_answers)
+    frame = {
+        "question": np.array([f"q{j}" for j in question], dtype=object),
+        "worker": np.array([f"w{i}" for i in answers.workers], dtype=object),
+        "answer": answers.values + answers.centre[question],
+    }
+    return part(frame, order)
+
+
+@pytest.mark.parametrize(("truth", "model"), [("normal", "normal"), ("clustered", "mixture")])
+def test_the_prior_of_many_answers_is_kept_until_they_have_grown(
+    truth: str, model: str, tmp_path: Path
+) -> None:
+    frame = many(truth)
+    n = len(frame["answer"])
+    path = estimate(part(frame, slice(0, 50_500)), "mean").save(tmp_path / "s")
+    found = update(path, part(frame, slice(50_500, n)))
+    full = estimate(frame, "mean")
+    kept, anew = found.second_step.earned, full.second_step.earned
+    assert kept is not None
+    assert anew is not None
+    assert (kept.model, kept.answers, kept.changed) == (model, 50_500, n - 50_500)
+    assert (anew.model, anew.answers, anew.changed) == (model, n, 0)
+    assert "was chosen from 50,500 answers and kept" in found.diagnosis.second_step
+    assert "kept" not in full.diagnosis.second_step
+    assert_unordered(found, full)
+    # Counted from when it was chosen, over several updates; answers that were replaced count as well.
+    again = part(frame, slice(0, 2000))
+    last = update(path, again, duplicates="replace")
+    assert str(last.second_step.earned) == str(anew)  # NaN is not equal to itself
+    assert_unordered(last, full)
+
+
+def assert_unordered(found: Estimate, full: Estimate) -> None:
+    at = found.answers.question_ids.index_of(full.answers.question_ids)
+    for name in ("base", "estimate", "lower", "upper"):
+        np.testing.assert_allclose(
+            getattr(found, name)[at], getattr(full, name), rtol=1e-9, atol=1e-9
+        )
+
+
+def test_what_is_known_anew_of_the_questions_is_tried() -> None:
+    frame = many("clustered")
+    est = estimate(part(frame, slice(0, 51_500)), "mean")
+    names = est.answers.question_ids.tolist()
+    cluster = {name: str(each > np.median(est.base)) for name, each in zip(names, est.base, strict=True)}  # fmt: skip
+    new = part(frame, slice(51_500, None))
+    found = update(est, new, groups=cluster)
+    assert found.second_step.earned is not None
+    assert found.second_step.earned.changed == 0
+    again = update(found, few(["q0"], ["new"], [1.0]))
+    assert again.second_step.earned is not None
+    assert again.second_step.earned.changed == 1
+    other = update(found, few(["q0"], ["new"], [1.0]), groups={"q1": "neither"})
+    assert other.second_step.earned is not None
+    assert other.second_step.earned.changed == 0
+
+
 # -- ids -------------------------------------------------------------------------------------------
+
+
+def test_many_texts_are_joined_whatever_library_has_them(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    names = [f"question {j} \N{SNOWMAN}" for j in range(MANY)]
+    frame = few([*names, *names], ["x"] * MANY + ["y"] * MANY, np.arange(2.0 * MANY) % 7)
+    path = estimate(frame, "mean", "none").save(tmp_path / "s")
+    new = few([names[5], "new", names[2]], ["z", "x", "z"], [9.0, 5.0, 1.0])
+    for make in (dict, pytest.importorskip("pandas").DataFrame, pytest.importorskip("polars").DataFrame):  # fmt: skip
+        found = update(path, make(new), save=False)
+        assert found.answers.question_ids.tolist() == [*names, "new"]
+        assert found.answers.counts[[2, 5, 6, MANY]].tolist() == [3, 3, 2, 1]
+        assert found.base[MANY] == 5.0
+    odd = update(path, few(["half \ud800"], ["x"], [1.0]), save=tmp_path / "odd")
+    assert load(tmp_path / "odd").answers.question_ids.tolist() == [*names, "half \ud800"]
+    assert odd.answers.n_questions == MANY + 1
+    with pytest.raises(TrueupError, match=r"question: the ids so far are text, .* whole numbers"):
+        update(path, few([1], ["z"], [1.0]))
 
 
 def few(questions: Any, workers: Any, answers: Any) -> dict[str, Any]:
@@ -484,7 +568,7 @@ def test_the_command_updates_the_state_and_says_what_was_added(
     n_new = len(new.read_text().splitlines()) - 1
     lines = out.splitlines()
     assert lines[0] == f"Added: {n_new} answers, 2 questions and 1 worker"
-    assert lines[1].startswith("The first step went on for ")
+    assert lines[1].startswith("The first step took ")
     assert "answers of 12 workers to 40 questions" in lines[2]
     assert lines[-1] == f"Written: {state}"
     assert command("estimate", every, "--method", "crh", "-o", folder / "full.csv")[0] == 0
@@ -514,6 +598,7 @@ def test_the_command_as_json_and_to_another_file(files: tuple[Path, Path, Path])
     code, out, err = command("update", other, new, "--duplicates", "replace")
     assert code == 0
     assert f"{content['added']['answers']} earlier answers replaced by new ones" in out
+    assert "merged" not in out
 
 
 def test_the_command_fails_in_one_line_and_leaves_the_state(

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from trueup.arrays import Floats, Ints
     from trueup.block import Block
+    from trueup.engines.protocol import Kept
 
 LEVEL = 0.95
 #: Resamples of the questions behind the interval of alpha, and groups that many questions are put into for it.
@@ -221,7 +222,7 @@ class _Sums:
                 else "answers: they are too far apart for a number; combine them on another scale."
             )
 
-        def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
+        def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
             y = block.values / peak
             mean = block.by_question(y) / block.counts
             deviation = y - block.spread(mean)

@@ -7,6 +7,7 @@ same folder again.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,13 @@ import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.choose import CANDIDATES
+from trueup.comparison import Contest, check_truth, compare_on
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.intake import ingest
+from trueup.engines.outcome import Outcome
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, counted, need, quoted
+from trueup.engines.truths import Truths
+from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
 from trueup.estimation import make_plan
 from trueup.io.results import make_frame
 from trueup.io.table import Ids
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from trueup.block import Block
     from trueup.engines.disk.stored import Stored
     from trueup.engines.protocol import Kept
-    from trueup.result import Diagnosis
     from trueup.shrinkage import ShrinkRule
     from trueup.solution import Solution
 
@@ -156,8 +159,8 @@ def estimate(
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class DiskEstimate:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DiskEstimate(Outcome):
     """What came out of a run on disk; the estimates themselves are in a file.
 
     Attributes
@@ -179,16 +182,6 @@ class DiskEstimate:
     """
 
     path: Path
-    diagnosis: Diagnosis
-    level: float
-    n_questions: int
-    n_workers: int
-    n_answers: int
-    n_rows: int
-    n_missing: int
-    n_duplicates: int
-    n_malformed: int
-    malformed: tuple[str, ...]
     least_certain: dict[str, list[Any]]
     worker_columns: dict[str, Any]
 
@@ -197,15 +190,8 @@ class DiskEstimate:
         """Take what is small from a solution."""
         flags = worker_flags(solution.root, solution.aggregate.facts)
         return cls(
+            **cls.told(solution),
             path=path,
-            diagnosis=solution.diagnosis,
-            level=solution.plan.level,
-            n_questions=stored.n_questions,
-            n_workers=stored.n_workers,
-            n_answers=stored.n_answers,
-            n_rows=stored.n_rows,
-            n_missing=stored.n_missing,
-            n_duplicates=stored.n_duplicates,
             n_malformed=stored.malformed.count,
             malformed=tuple(stored.malformed.examples),
             least_certain=_least_certain(stored, solution),
@@ -219,19 +205,8 @@ class DiskEstimate:
         """A pyarrow table with a row per worker, in the order of their ids; see `Estimate.workers`."""
         return make_frame("pyarrow", self.worker_columns, null_columns=UNKNOWN_OF_WORKERS)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     def __str__(self) -> str:
-        people, asked = counted(self.n_workers, "worker"), counted(self.n_questions, "question")
-        lines = [f"{counted(self.n_answers, 'answer')} of {people} to {asked}"]
-        if self.n_missing:
-            lines.append(f"{self.n_missing:,} of {self.n_rows:,} rows dropped: no answer in them")
-        if self.n_duplicates:
-            lines.append(f"{counted(self.n_duplicates, 'repeated answer')} merged")
-        if self.n_malformed:
-            lines.append(f"{counted(self.n_malformed, 'row')} could not be used")
-        return "\n".join([*lines, str(self.diagnosis), f"estimates in {self.path}"])
+        return f"{super().__str__()}\nestimates in {self.path}"
 
 
 def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
@@ -258,27 +233,15 @@ def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
 
 def _keep_gold(engine: DiskEngine, gold: Mapping[Any, float]) -> None:
     """Let the engine keep the known truths, NaN where there is none."""
-    pyarrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
     stored = engine.problem
-    kind = stored.question_ids(0).type
-    try:
-        ids = pyarrow.array(list(gold), type=kind)
-        truth = stored.scale.forward(np.array(list(gold.values()), dtype=np.float64))
-    except (pyarrow.ArrowException, TypeError, ValueError):
-        raise TrueupError(
-            f"gold: its questions must be {kind} as those of the answers, and its truths numbers."
-        ) from None
-    found = np.zeros(len(ids), dtype=bool)
+    truths = Truths.read(gold, stored.question_ids(0).type, stored.scale)
+    found = np.zeros(len(truths.ids), dtype=bool)
     parts = []
     for i in range(stored.n_blocks):
-        at = compute.index_in(stored.question_ids(i), value_set=ids).fill_null(-1).to_numpy()
+        at = truths.find(stored.question_ids(i))
         found[at[at >= 0]] = True
-        parts.append(np.where(at >= 0, truth[at], np.nan))
-    if not found.all():
-        missing = ids.take(np.flatnonzero(~found)[:1])[0].as_py()
-        raise TrueupError(
-            f"gold: {counted(int((~found).sum()), 'question')} of it are not in the answers, first {quoted(missing)}."
-        )
+        parts.append(truths.at(at))
+    truths.check_found(found)
     engine.keep("gold", np.concatenate(parts))
 
 
@@ -307,3 +270,82 @@ def _write(stored: Stored, engine: DiskEngine, path: Path) -> None:
 
 def _unwritten(path: Path, error: OSError) -> TrueupError:
     return TrueupError(f"out: {quoted(str(path))} cannot be written ({error.strerror or error}).")
+
+
+def compare(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    methods: Sequence[str | Algorithm] | None = None,
+    truth: Any = None,
+    *,
+    shrink: str | ShrinkRule = "adaptive",
+    work_dir: str | PathLike[str] | None = None,
+    keep: bool = False,
+    memory_limit: str = "1GB",
+    strict: bool = False,
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool = False,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+    duplicates: Duplicates = "error",
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: str | Mapping[Any, float] | None = None,
+    answer_variance: str | None = None,
+    **reading: Any,
+) -> Any:
+    """Compare first steps on workers they have not seen, from files of any size; see `trueup.compare`.
+
+    The answers to a sample of the questions are brought into memory and compared there; the table is that of
+    `trueup.compare`, as a pyarrow table.
+
+    Parameters
+    ----------
+    truth : mapping, frame or path, optional
+        Known truths of some questions, by question id; those of the sample are used.
+    methods, shrink, max_iter, tol, seed, threads, progress
+        As for `trueup.compare`.
+    source, work_dir, keep, memory_limit, strict
+        As for `estimate`. Rows that cannot be used are left out with a warning.
+    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance, reading
+        As for `estimate`.
+    """
+    contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
+    check_truth(truth)
+    with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
+        stored = ingest(
+            source,
+            work_dir,
+            question=question,
+            worker=worker,
+            answer=answer,
+            duplicates=duplicates,
+            transform=transform,
+            bounds=bounds,
+            answer_variance=answer_variance,
+            worker_variance=worker_variance,
+            strict=strict,
+            memory_limit=memory_limit,
+            threads=threads,
+            progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
+            **reading,
+        )
+        with stored:
+            bar.step("answers read")
+            bad = stored.malformed
+            if bad.count:
+                text = f"{bad.count:,} of {counted(stored.n_rows, 'row')} could not be used"
+                warnings.warn(
+                    f"{text} and were left out, first {bad.examples[0]}",
+                    TrueupWarning,
+                    stacklevel=2,
+                )
+            # The answers are read once: none need stay in memory.
+            engine = DiskEngine(stored, threads=threads, memory=0)
+            found = compare_on(engine, contest, truth, bar, question=question, how=reading)
+            if not keep:
+                stored.folder.clear()
+    return found

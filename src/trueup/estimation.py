@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trueup.answers import Duplicates
     from trueup.arrays import Floats
     from trueup.io.attributes import Covariates, Labels
+    from trueup.shrinkage.bolder import Earned
 
 
 def estimate(
@@ -149,9 +150,15 @@ def estimate(
 
 
 def solved(
-    data: Answers, plan: Plan, known: Known, bar: Progress, *, start: State | None = None
+    data: Answers,
+    plan: Plan,
+    known: Known,
+    bar: Progress,
+    *,
+    start: State | None = None,
+    earned: Earned | None = None,
 ) -> Estimate:
-    """Run both steps in memory; the first goes on from what is believed of the workers, if anything is."""
+    """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""
     engine = MemoryEngine(data, threads=plan.threads)
     if known.gold is not None:
         engine.keep("gold", known.gold)
@@ -163,6 +170,7 @@ def solved(
         covariates=None if known.covariates is None else known.covariates.values,
         gold=known.gold is not None,
         start=start,
+        earned=earned,
     )
     kept = {column: solution.engine.kept(name) for column, name in COLUMNS.items()}
     return Estimate(

@@ -15,11 +15,13 @@ from trueup.variance.moderated import shares
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.block import Block
-    from trueup.engines.protocol import Kept
+    from trueup.engines.protocol import Engine, Kept
     from trueup.variance import Certainty, WorkerNoise
 
 #: Random splits of the workers. With half as many the draw itself moves estimates of small panels.
 SPLITS = 8
+#: Questions on which a bold prior is tried: what more of them would tell apart hardly matters.
+TRIED = 20_000
 #: A half with less than this share of the weight of a question has not answered it.
 NONE = 1e-12
 
@@ -38,15 +40,17 @@ def halve(
         x^A_j = sum_A p_ij x_ij / sum_A p_ij
         v^A_j = sum_A p_ij^2 s_i / (sum_A p_ij)^2,  times mean v / mean sum_i p_ij^2 s_i
 
-    Gross questions, and those that only one half answered, are NaN.
+    Gross questions, those that only one half answered, and of very many all but about `TRIED`, are NaN.
     """
     engine, sample, aside = aggregate.engine, sample or Cut(), certainty.aside
+    tried = _tried(engine, sample, seed)
     first = halves_of(engine.problem, splits, seed)
     sides = np.concatenate([first, ~first], axis=1).astype(np.float64)
     share_of, variance, bias = shares(aggregate), noise.variance, aggregate.bias
 
     def visit(block: Block, kept: Kept) -> Visit:
-        chosen = sample.inside(block, kept)
+        inside_sample = sample.inside(block, kept)
+        chosen = inside_sample & tried.inside(block, kept)
         few, known = block.part(chosen), {name: each[chosen] for name, each in kept.items()}
         mine = few.worker_slice
         share, inside = share_of(few, known), sides[mine]
@@ -62,17 +66,17 @@ def halve(
         totals = counted * np.stack([known["v"], pv[:, 0] + pv[:, splits]])
         usable = (p > NONE).reshape(-1, 2, splits).all(axis=1) & ~gross[:, None]
         safe = np.where(np.tile(usable, 2), p, np.nan)
-        numbers = np.arange(few.panel_slice.start, few.panel_slice.stop)
+        numbers = np.arange(block.panel_slice.start, block.panel_slice.stop)
+        panel = np.repeat(numbers, np.diff(block.panel_questions))[inside_sample]
+        x, v = np.full((2, len(panel), 2 * splits), np.nan)
+        here = chosen[inside_sample]
+        x[here], v[here] = few.centre[:, None] + px / safe, pv / safe**2
         return Visit(
             panel_sums=np.stack([segment_sum(row, few.panel_questions) for row in totals]),
-            rows={
-                "x": few.centre[:, None] + px / safe,
-                "v": pv / safe**2,
-                "panel": np.repeat(numbers, np.diff(few.panel_questions)).astype(np.float64),
-            },
+            rows={"x": x, "v": v, "panel": panel.astype(np.float64)},
         )
 
-    reads = ("truth", "v", *([aside] if aside else []), *sample.reads)
+    reads = ("truth", "v", *([aside] if aside else []), *{*sample.reads, *tried.reads})
     sweep = engine.sweep(visit, reads=reads)
     above, below = sweep.panel_sums
     level = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
@@ -80,3 +84,13 @@ def halve(
     v = level[sweep.rows["panel"].astype(np.int64), None] * v
     # Splits x halves x questions.
     return Halves(*(np.ascontiguousarray(each.reshape(-1, 2, splits).T) for each in (x, v)))
+
+
+def _tried(engine: Engine, sample: Cut, seed: int) -> Cut:
+    """Return those questions of a sample that are worth their time."""
+    m = engine.problem.n_questions
+    if engine.problem.n_panels > 1 or m <= TRIED:
+        return Cut()
+    if sample.limit is None:
+        engine.draw(seed)
+    return Cut(np.array([TRIED / m * 2.0**64]))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueup.arrays import narrow, offsets
+from trueup.arrays import expand, narrow, offsets
 from trueup.build import NAMED, centre_in_place
 from trueup.errors import AnswersError, quoted
 from trueup.io.plain_ids import joined
 
 if TYPE_CHECKING:
     from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from trueup.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
 
 Repeated: TypeAlias = Literal["error", "mean", "first", "replace"]
@@ -30,15 +30,16 @@ class Merged(NamedTuple):
     ----------
     question
         Number of each question of the new answers among all.
-    added, repeated, questions, workers
-        How many answers were added, how many were repeated (and dropped, or put in the place of old ones), how many
-        questions and workers are new.
+    added, repeated, replaced, questions, workers
+        How many answers were added, how many were repeated (and dropped, or put in the place of old ones), how many old
+        ones were replaced, how many questions and workers are new.
     """
 
     answers: Answers
     question: Ints
     added: int
     repeated: int
+    replaced: int
     questions: int
     workers: int
 
@@ -48,41 +49,49 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     question, question_ids = joined(old.question_ids, new.question_ids, "question")
     worker, worker_ids = joined(old.worker_ids, new.worker_ids, "worker")
     m, n = len(question_ids), len(worker_ids)
-    old_question = np.repeat(np.arange(old.n_questions), old.counts)
-    old_key = old_question * n + old.workers  # rises: answers lie by question, then worker
+    # Answers lie by question, then worker.
     new_key = question[np.repeat(np.arange(new.n_questions), new.counts)] * n + worker[new.workers]
     order = np.argsort(new_key, kind="stable")
     new_key = new_key[order]
-    place = np.searchsorted(old_key, new_key)
-    again = old_key[np.minimum(place, len(old_key) - 1)] == new_key
-    values, centre = new.values[order], np.repeat(new.centre, new.counts)[order]
-    precision = _precision(old, new, order)
-    keep_old, keep_new = np.ones(len(old_key), dtype=bool), np.ones(len(new_key), dtype=bool)
+    new_question, new_worker = np.divmod(new_key, n)
+    place, again = _places(old, new_key, new_question, n)
+    keep_old, keep_new = None, np.ones(len(again), dtype=bool)
     if again.any():
         if duplicates in ("error", "mean"):
             raise _repeated(question_ids, worker_ids, new_key[again], n)
         if duplicates == "first":
             keep_new = ~again
         else:
-            keep_old[place[again]] = False
-    place = np.searchsorted(old_key[keep_old], new_key[keep_new])
+            keep_old = np.delete(np.arange(old.n_answers), place[again])
+            # Each place moves by the answers before it that are gone.
+            place = place - (np.cumsum(again) - again)
+    # Where each answer comes from: first the old ones, then the new ones.
+    came = np.arange(old.n_answers) if keep_old is None else keep_old
+    came = np.insert(came, place[keep_new], old.n_answers + np.arange(new.n_answers)[keep_new])
 
     def join(mine: Any, more: Any) -> Any:
-        return np.insert(mine[keep_old], place, more[keep_new])
+        return np.concatenate([mine, more])[came]
 
-    key = join(old_key, new_key)
-    counts = np.bincount(key // n, minlength=m)
-    joined_values = join(old.values, values)
+    counts = np.zeros(m, dtype=np.int64)
+    counts[: old.n_questions] = old.counts
+    gone = again if keep_old is not None else np.zeros(len(again), dtype=bool)
+    counts += np.bincount(new_question[keep_new], minlength=m)
+    counts -= np.bincount(new_question[gone], minlength=m)
+    joined_values = join(old.values, new.values[order])
     joined_centre = np.concatenate([old.centre, np.zeros(m - old.n_questions)])
     joined_centre[question[question >= old.n_questions]] = new.centre[question >= old.n_questions]
     # Old questions with new answers get a new centre; all others keep their values to the last digit.
     touched = np.zeros(m, dtype=bool)
     touched[question[question < old.n_questions]] = True
-    here = np.repeat(touched, counts)
-    part = joined_values[here] + join(old.centre[old_question], centre)[here]
+    here = np.flatnonzero(np.repeat(touched, counts))
+    part = joined_values[here]
+    own, before = came[here], np.repeat(np.flatnonzero(touched), counts[touched])
+    is_new = own >= old.n_answers
+    part[~is_new] += old.centre[before[~is_new]]
+    part[is_new] += np.repeat(new.centre, new.counts)[order][own[is_new] - old.n_answers]
     joined_centre[touched] = centre_in_place(part, offsets(counts[touched]))
     joined_values[here] = part
-    mean_variance = np.nan
+    precision, mean_variance = _precision(old, new, order), np.nan
     if precision is not None:
         every = join(*precision)
         mean_variance = 1.0 / float(every.mean())
@@ -91,7 +100,7 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     answers = replace(
         old,
         indptr=offsets(counts),
-        workers=narrow(key % n, n),
+        workers=join(narrow(old.workers, n), narrow(new_worker, n)),
         values=joined_values,
         centre=joined_centre,
         panel_questions=np.array([0, m]),
@@ -109,7 +118,7 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
             kind=new.origin.kind if new.origin.kind in FRAMES else old.origin.kind,
             n_rows=old.origin.n_rows + new.origin.n_rows,
             n_missing=old.origin.n_missing + new.origin.n_missing,
-            n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates + repeated,
+            n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
         ),
     )
     return Merged(
@@ -117,9 +126,34 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
         question,
         new.n_answers - repeated,
         repeated,
+        int(gone.sum()),
         m - old.n_questions,
         n - old.n_workers,
     )
+
+
+def _places(old: Answers, keys: Ints, question: Ints, n: int) -> tuple[Ints, Bools]:
+    """Return before which of the old answers each new one belongs, and whether that is by the same worker.
+
+    Only the answers of the questions that have new ones are looked at; keys rise.
+    """
+    known = question < old.n_questions
+    mine = np.unique(question[known])
+    at = expand(old.indptr[mine], old.counts[mine])
+    old_keys = np.repeat(mine, old.counts[mine]) * n + old.workers[at]
+    inside = np.searchsorted(old_keys, keys[known])
+    again = np.zeros(len(keys), dtype=bool)
+    place = np.full(len(keys), old.n_answers)
+    if len(at):
+        again[known] = old_keys[np.minimum(inside, len(at) - 1)] == keys[known]
+        # Behind the last answer of its own question is where another question begins.
+        ends = offsets(old.counts[mine])[1:]
+        own = np.searchsorted(mine, question[known])
+        last = inside == ends[own]
+        place[known] = np.where(
+            last, old.indptr[mine[own] + 1], at[np.minimum(inside, len(at) - 1)]
+        )
+    return place, again
 
 
 def _repeated(questions: Ids, workers: Ids, keys: Ints, n: int) -> AnswersError:

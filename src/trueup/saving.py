@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trueup.estimation import Known
     from trueup.gold import Calibration
     from trueup.result import Estimate
+    from trueup.shrinkage.bolder import Earned
 
 
 def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
@@ -67,6 +68,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             "settled": found.settled.tolist(),
             "moved": _texts(found.moved),
             "has_variance": bool(found.has_variance),
+            "earned": None if saved.earned is None else _earned_texts(saved.earned),
         },
         "diagnosis": asdict(est.diagnosis),
         "calibration": None if est.calibration is None else _calibration_texts(est.calibration),
@@ -91,6 +93,11 @@ def _texts(numbers: Any) -> list[str]:
 
 def _calibration_texts(calibration: Calibration) -> dict[str, str]:
     return {name: _text(value) for name, value in asdict(calibration).items()}
+
+
+def _earned_texts(earned: Earned) -> dict[str, Any]:
+    middle = None if earned.middle is None else _text(earned.middle)
+    return {**asdict(earned), "middle": middle, "gain": _text(earned.gain), "z": _text(earned.z)}
 
 
 def _described(thing: Any, find: Callable[[str], Any], argument: str) -> dict[str, Any]:

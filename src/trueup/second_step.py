@@ -9,9 +9,11 @@ import numpy as np
 
 from trueup.arrays import offsets, segment_max, segment_sum
 from trueup.draws import cut
+from trueup.engines.beside import Beside
 from trueup.engines.protocol import Visit
 from trueup.halves import halve
 from trueup.intervals import Width
+from trueup.shrinkage.bolder import Earned
 from trueup.shrinkage.contract import Posterior
 from trueup.variance import Certainty, certainty, worker_noise
 from trueup.variance.moderated import keep_own_variance, moderated
@@ -63,6 +65,8 @@ class SecondStepResult:
         Sums over the questions of each panel.
     tried : tuple of str
         What the caller knew of the questions and no panel has used: "groups", "covariates".
+    earned : Earned or None
+        The prior of a single problem, where it was chosen by held-out workers, now or before.
     """
 
     engine: Engine
@@ -74,6 +78,7 @@ class SecondStepResult:
     noise: WorkerNoise | None
     totals: Totals
     tried: tuple[str, ...] = ()
+    earned: Earned | None = None
 
     @property
     def unknown(self) -> Bools:
@@ -132,6 +137,10 @@ class SecondStepResult:
             f"the {name} did not predict held-out workers better, and were not used"
             for name in self.tried
         ]
+        if self.earned is not None and self.earned.changed:
+            said.append(
+                f"what they are moved toward was chosen from {self.earned.answers:,} answers and kept"
+            )
         return "; ".join(said)
 
 
@@ -145,6 +154,7 @@ def second_step(
     covariates: Floats | None = None,
     noise: WorkerNoise | None = None,
     biases: Biases | None = None,
+    earned: Earned | None = None,
     seed: int = 0,
 ) -> SecondStepResult:
     """Apply a shrink rule to the aggregates of a first step.
@@ -161,6 +171,8 @@ def second_step(
         The noise of the workers, where it has been computed already.
     biases : Biases, optional
         Biases that were taken off before: what is not known of them is added to the variances at the end.
+    earned : Earned, optional
+        The prior that held-out workers have chosen before; none is tried again.
     seed : int
         Of the random halves of the workers, and of the sample of questions that priors are fitted on.
     """
@@ -177,11 +189,17 @@ def second_step(
     sample = cut(engine, seed)
     fit = _sampled(engine, sure, beside, alone, sample)
     halves = None
-    if rule.earns and not fit.unknown and aggregate.has_variance:
+    if not rule.earns or fit.unknown or not aggregate.has_variance:
+        earned = None
+    elif earned is not None:
+        fit.known["earned"] = earned
+    else:
         noise = noise or worker_noise(engine, bias=aggregate.bias, facts=facts)
         if sample.limit is None or engine.problem.n_panels == 1:
             halves = halve(aggregate, sure, noise, sample=sample, seed=seed)
     prior = rule.fit(fit.x, fit.v, panels=fit.panels, nu=sure.nu, halves=halves, **fit.known)
+    if halves is not None:
+        earned = Earned.of(prior, engine.problem.n_answers)
     if biases is not None:
         keep_own_variance(aggregate, biases.std_error**2)
         sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
@@ -201,7 +219,16 @@ def second_step(
         if given and not models & used
     )
     return SecondStepResult(
-        engine, posterior, prior, sure, engine.kept("unknown"), alone, noise, totals, tried
+        engine,
+        posterior,
+        prior,
+        sure,
+        engine.kept("unknown"),
+        alone,
+        noise,
+        totals,
+        tried,
+        earned,
     )
 
 
@@ -236,49 +263,6 @@ class Totals:
         """Name the rows of a sweep."""
         unknown, pointless, before, after, shrinkage, past = sums
         return cls(unknown, pointless, before, after, shrinkage, past, farthest)
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What is known of the questions besides their answers, kept by the engine.
-
-    Attributes
-    ----------
-    groups : bool
-        Whether there are groups, kept as "group" with -1 for none.
-    covariates : int
-        How many numbers are known of each question: "covariate-0", "covariate-1", ...
-    """
-
-    groups: bool = False
-    covariates: int = 0
-
-    @classmethod
-    def of(cls, engine: Engine, groups: Ints | None, covariates: Floats | None) -> Beside:
-        """Let the engine keep what is given."""
-        held = getattr(engine.problem, "beside", cls())
-        if groups is not None:
-            engine.keep("group", groups.astype(np.float64))
-            held = replace(held, groups=True)
-        if covariates is not None:
-            for number, column in enumerate(np.asarray(covariates, dtype=np.float64).T):
-                engine.keep(f"covariate-{number}", column)
-            held = replace(held, covariates=covariates.shape[1])
-        return held
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The vectors."""
-        columns = tuple(f"covariate-{number}" for number in range(self.covariates))
-        return (*columns, "group") if self.groups else columns
-
-    def known(self, kept: Kept) -> dict[str, Any]:
-        """Return what a shrink rule is told."""
-        columns = [kept[f"covariate-{number}"] for number in range(self.covariates)]
-        return {
-            "groups": kept["group"].astype(np.int64) if self.groups else None,
-            "covariates": np.column_stack(columns) if columns else None,
-        }
 
 
 @dataclass(frozen=True, eq=False)

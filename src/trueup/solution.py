@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from trueup.progress import Progress
     from trueup.second_step import SecondStepResult
     from trueup.shrinkage import ShrinkRule
+    from trueup.shrinkage.bolder import Earned
 
 INTERVALS = (
     "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
@@ -113,9 +114,11 @@ def solve(
     covariates: Floats | None = None,
     gold: bool = False,
     start: State | None = None,
+    earned: Earned | None = None,
 ) -> Solution:
     """Run both steps; the first goes on from `start`, what is believed of the workers already.
 
+    `earned` is the prior that was chosen before, if it is not to be chosen again.
     `groups` and `covariates` are given, or kept by the engine already; truths of gold questions are kept as "gold", NaN
     where unknown.
     """
@@ -144,6 +147,7 @@ def solve(
         groups=groups,
         covariates=covariates,
         biases=biases,
+        earned=earned,
         seed=plan.seed,
     )
     bar.step(f"second step: {plan.rule.name}")

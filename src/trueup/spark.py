@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.choose import CANDIDATES
+from trueup.comparison import Contest, check_truth, compare_on
+from trueup.engines.outcome import Outcome
 from trueup.engines.protocol import Visit
 from trueup.engines.spark import SparkEngine
-from trueup.errors import TrueupError, counted, need
+from trueup.errors import TrueupError, need
 from trueup.estimation import make_plan
 from trueup.io.results import make_frame
 from trueup.progress import Progress
@@ -23,7 +25,7 @@ from trueup.shrinkage.normal import CAUTION
 from trueup.solution import COLUMNS, solve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from pyspark.sql import DataFrame
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.block import Block
     from trueup.engines.protocol import Kept
-    from trueup.result import Diagnosis
     from trueup.shrinkage import ShrinkRule
     from trueup.solution import Solution
 
@@ -42,6 +43,9 @@ def estimate(
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
+    groups: str | None = None,
+    covariates: str | Sequence[str] = (),
+    gold: Mapping[Any, float] | str | None = None,
     bias: bool = False,
     caution: float = CAUTION,
     level: float = 0.95,
@@ -65,6 +69,10 @@ def estimate(
     ----------
     frame : Spark DataFrame
         One answer per row, in any order, of any size; missing answers are dropped and counted.
+    groups, covariates : str, sequence of str
+        Columns of the frame, the same for all rows of a question.
+    gold : mapping or str, optional
+        Known truths of some questions, by question id; or a column of the frame, null where unknown.
     partitions : int, optional
         Partitions of the answers; default: as many as tasks run at a time, or more for many answers.
     method, shrink, variance, bias, caution, level, max_iter, tol, seed, progress
@@ -94,19 +102,22 @@ def estimate(
             bounds=bounds,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
+            groups=groups,
+            covariates=covariates,
+            gold=gold,
             partitions=partitions,
         )
         try:
             bar.step("answers cut into blocks")
-            solution = solve(engine, plan, bar)
+            solution = solve(engine, plan, bar, gold=gold is not None)
             return SparkEstimate.of(frame, engine, solution)
         except BaseException:
             engine.close()
             raise
 
 
-@dataclass(frozen=True, eq=False)
-class SparkEstimate:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SparkEstimate(Outcome):
     """What came out of a run on a cluster.
 
     Attributes
@@ -126,41 +137,24 @@ class SparkEstimate:
 
     questions: DataFrame
     workers: DataFrame
-    diagnosis: Diagnosis
-    level: float
-    n_questions: int
-    n_workers: int
-    n_answers: int
-    n_rows: int
-    n_missing: int
-    n_duplicates: int
     engine: SparkEngine
 
     @classmethod
     def of(cls, frame: DataFrame, engine: SparkEngine, solution: Solution) -> SparkEstimate:
         """Make the frames of a solution."""
-        problem = engine.problem
         flags = worker_flags(engine, solution.aggregate.facts)
-        workers = worker_columns(
-            solution.aggregate, solution.moved, solution.biases, problem.worker_ids, flags
-        )
+        ids = engine.problem.worker_ids
+        workers = worker_columns(solution.aggregate, solution.moved, solution.biases, ids, flags)
         table = make_frame("pyarrow", workers, null_columns=UNKNOWN_OF_WORKERS)
         found: Any = solution.engine  # the one whose blocks were combined
         return cls(
+            **cls.told(solution),
             questions=found.frame(
                 _columns,
                 tuple(COLUMNS.values()),
                 columns={**dict.fromkeys(COLUMNS, "double"), "n_answers": "long"},
             ),
             workers=frame.sparkSession.createDataFrame(table),
-            diagnosis=solution.diagnosis,
-            level=solution.plan.level,
-            n_questions=problem.n_questions,
-            n_workers=problem.n_workers,
-            n_answers=problem.n_answers,
-            n_rows=problem.n_rows,
-            n_missing=problem.n_missing,
-            n_duplicates=problem.n_duplicates,
             engine=engine,
         )
 
@@ -174,20 +168,71 @@ class SparkEstimate:
     def __exit__(self, *about: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        people, asked = counted(self.n_workers, "worker"), counted(self.n_questions, "question")
-        lines = [f"{counted(self.n_answers, 'answer')} of {people} to {asked}"]
-        if self.n_missing:
-            lines.append(f"{self.n_missing:,} of {self.n_rows:,} rows dropped: no answer in them")
-        if self.n_duplicates:
-            lines.append(f"{counted(self.n_duplicates, 'repeated answer')} merged")
-        return "\n".join([*lines, str(self.diagnosis)])
-
 
 def _columns(block: Block, kept: Kept) -> Visit:
     """Return the columns of the questions under the names they are reported by."""
     found = {column: kept[name] for column, name in COLUMNS.items()}
     return Visit(questions={**found, "n_answers": block.counts.astype(float)})
+
+
+def compare(
+    frame: DataFrame,
+    methods: Sequence[str | Algorithm] | None = None,
+    truth: Any = None,
+    *,
+    shrink: str | ShrinkRule = "adaptive",
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    seed: int = 0,
+    progress: bool = False,
+    partitions: int | None = None,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+    duplicates: str = "error",
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: str | Mapping[Any, float] | None = None,
+    answer_variance: str | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Any:
+    """Compare first steps on workers they have not seen, from a Spark DataFrame of any size; see `trueup.compare`.
+
+    The answers to a sample of the questions are brought to the driver and compared there; the table is that of
+    `trueup.compare`, as a pyarrow table, since it has an order.
+
+    Parameters
+    ----------
+    truth : mapping, frame or path, optional
+        Known truths of some questions, by question id; those of the sample are used.
+    methods, shrink, max_iter, tol, seed, progress
+        As for `trueup.compare`.
+    sep, decimal, encoding : str, optional
+        How a text file of truths is written.
+    frame, partitions, question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance
+        As for `estimate`.
+    """
+    need("pyspark", "spark")
+    contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed)
+    check_truth(truth)
+    with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
+        engine = SparkEngine(
+            frame,
+            question=question,
+            worker=worker,
+            answer=answer,
+            duplicates=duplicates,
+            transform=transform,
+            bounds=bounds,
+            answer_variance=answer_variance,
+            worker_variance=worker_variance,
+            partitions=partitions,
+        )
+        try:
+            bar.step("answers cut into blocks")
+            how = {"sep": sep, "decimal": decimal, "encoding": encoding}
+            return compare_on(engine, contest, truth, bar, question=question, how=how)
+        finally:
+            engine.close()

@@ -33,13 +33,15 @@ from trueup.io.plain_ids import unpack
 from trueup.merging import FRAMES
 from trueup.result import Diagnosis, Estimate
 from trueup.scale import Scale
-from trueup.second_step import second_step
+from trueup.second_step import TOWARD, second_step
 from trueup.shrinkage import find as find_rule
+from trueup.shrinkage.bolder import Earned
+from trueup.shrinkage.mixture import MOST
 from trueup.solution import COLUMNS, UNKNOWN, Plan
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -49,13 +51,25 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
-FORMAT, VERSION = "trueup state", 1
+#: Version 2 has the prior that was chosen; files of version 1 are read, and the choice is made again.
+FORMAT, VERSION, OLDEST = "trueup state", 2, 1
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}
 BIASES = ("value", "std_error", "variance", "shift", "shift_nu")
+# What was found, of which an update reads nothing.
+SHOWN = frozenset(
+    f"{what}.{name}"
+    for what, names in (
+        ("question", OF_QUESTIONS),
+        ("worker", OF_WORKERS),
+        ("column", COLUMNS),
+        ("bias", BIASES),
+    )
+    for name in names
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +90,8 @@ class Saved:
         What is believed of the workers, and the updates that led there.
     why : str
         Why the first step was chosen.
+    earned : Earned or None
+        The prior that held-out workers have chosen.
     """
 
     answers: Answers
@@ -85,6 +101,7 @@ class Saved:
     values: Mapping[str, Floats]
     step: int
     why: str
+    earned: Earned | None
 
     @classmethod
     def of(cls, est: Estimate) -> Saved:
@@ -100,6 +117,7 @@ class Saved:
             )
         found = est.aggregate
         state = found.state
+        earned = est.earned if isinstance(est, Loaded) else est.second_step.earned
         return cls(
             est.answers,
             est.plan,
@@ -108,6 +126,7 @@ class Saved:
             state.values,
             state.step,
             est.diagnosis.why,
+            earned,
         )
 
 
@@ -135,14 +154,16 @@ def load(path: str | os.PathLike[str]) -> Estimate:
 
 def read_saved(path: str | os.PathLike[str]) -> Saved:
     """Read what an update goes on from."""
-    with _understood(path) as (meta, arrays):
+    with _understood(path, SHOWN) as (meta, arrays):
         return _saved(meta, arrays)
 
 
 @contextmanager
-def _understood(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Arrays]]:
+def _understood(
+    path: str | os.PathLike[str], without: Collection[str] = ()
+) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """Read a file; whatever is wrong with it is said in one way."""
-    read = read_archive(path, FORMAT, VERSION)
+    read = read_archive(path, FORMAT, VERSION, oldest=OLDEST, without=without)
     try:
         yield read
     except (Damage, TrueupError) as error:
@@ -163,8 +184,22 @@ def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
         for number, name in enumerate(names)
     }
     check((values["weight"] >= 0).all(), "the state of the workers")
-    step = _count(found["step"])
-    return Saved(answers, plan, known, algorithm, values, step, _line(meta["diagnosis"]["why"]))
+    step, why = _count(found["step"]), _line(meta["diagnosis"]["why"])
+    earned = None if meta["version"] == 1 else _earned(found["earned"])
+    return Saved(answers, plan, known, algorithm, values, step, why, earned)
+
+
+def _earned(about: dict[str, Any] | None) -> Earned | None:
+    if about is None:
+        return None
+    parts = _count(about["parts"])
+    check(about["model"] in ("none", *TOWARD) and parts <= MOST, "its prior")
+    check((parts >= 2) == (about["model"] == "mixture"), "its prior")
+    middle = None if about["middle"] is None else float(about["middle"])
+    check((parts == 0) == (middle is None) and abs(middle or 0.0) < np.inf, "its prior")
+    gain, z = float(about["gain"]), float(about["z"])
+    counts = _count(about["answers"]), _count(about["changed"])
+    return Earned(about["model"], parts, middle, gain, z, *counts)
 
 
 def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
@@ -175,13 +210,14 @@ def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
     check(counts.dtype == np.int64 and len(counts) == m and (counts > 0).all(), "its answers")
     check(worker.dtype.kind in "iu" and counts.max() <= n, "its answers")
     indptr = offsets(counts)
-    check(indptr[-1] == len(worker) and (worker >= 0).all() and (worker < n).all(), "its answers")
-    rising = worker[1:].astype(np.int64) > worker[:-1]
+    check(indptr[-1] == len(worker) and worker.min() >= 0 and worker.max() < n, "its answers")
+    rising = worker[1:] > worker[:-1]
     rising[indptr[1:-1] - 1] = True
     check(rising.all(), "its answers")
     check((np.bincount(worker, minlength=n) > 0).all(), "its answers")
     values, centre = _vector(arrays, "values", len(worker)), _vector(arrays, "centre", m)
-    check(max(np.abs(values).max(), np.abs(centre).max()) <= 2 * LARGEST_ANSWER, "its answers")
+    largest = max(max(each.max(), -each.min()) for each in (values, centre))
+    check(largest <= 2 * LARGEST_ANSWER, "its answers")
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
         precision = _vector(arrays, "precision", len(worker))
@@ -342,9 +378,11 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
             groups=None if known.groups is None else known.groups.codes,
             covariates=None if known.covariates is None else known.covariates.values,
             biases=biases,
+            earned=saved.earned,
             seed=plan.seed,
         ),
         workers,
+        saved.earned,
         answers=answers,
         aggregate=aggregate,
         diagnosis=_diagnosis(meta["diagnosis"]),
@@ -363,16 +401,21 @@ class Loaded(Estimate):
 
     _again: Callable[[], SecondStepResult]
     _workers: Mapping[str, Floats]
+    _earned: Earned | None
 
     @classmethod
     def of(
-        cls, again: Callable[[], SecondStepResult], workers: Mapping[str, Floats], **parts: Any
+        cls,
+        again: Callable[[], SecondStepResult],
+        workers: Mapping[str, Floats],
+        earned: Earned | None,
+        **parts: Any,
     ) -> Loaded:
         """Put one together from its parts and what runs its second step again."""
         est = cls(second_step=None, **parts)  # type: ignore[arg-type]
         own = vars(est)
         del own["second_step"]
-        own["_again"], own["_workers"] = again, workers
+        own["_again"], own["_workers"], own["_earned"] = again, workers, earned
         return est
 
     def __getattr__(self, name: str) -> Any:
@@ -380,6 +423,13 @@ class Loaded(Estimate):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = vars(self)["second_step"] = self._again()
         return found
+
+    @property
+    def earned(self) -> Earned | None:
+        """The prior that was chosen, known without running the second step again."""
+        if "_earned" in vars(self):
+            return self._earned
+        return self.second_step.earned
 
     @cached_property
     def worker_columns(self) -> dict[str, Any]:
@@ -422,7 +472,9 @@ def _vector(
     """Return numbers, one for each of so many things; all finite, unless they may be unknown."""
     array = arrays[name]
     check(array.dtype == np.float64 and len(array) == size, f"{quoted(name)} has the wrong size")
-    fine = np.isfinite(array) | (np.isnan(array) & unknown) | ((array == np.inf) & open_end)
+    fine = np.isfinite(array)
+    if unknown or open_end:
+        fine |= (np.isnan(array) & unknown) | ((array == np.inf) & open_end)
     check(fine.all(), f"{quoted(name)} holds no numbers")
     return array
 

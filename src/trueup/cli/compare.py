@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.reading import Reading, inputs
+from trueup.cli.reading import LONG, Reading, inputs
+from trueup.cli.where import Where
 from trueup.cli.whole import Whole
 
 
@@ -22,6 +23,7 @@ def compare(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     reading: Reading | None = None,
+    where: Where | None = None,
 ) -> None:
     """Rank the first steps, with and without the second, by how well they predict workers they have not seen.
 
@@ -38,24 +40,22 @@ def compare(
     truth
         File with the columns question and truth: errors against it are shown, too.
     seed
-        Of the random folds of the workers.
+        Of the random folds of the workers, and of the sample of very many questions.
     out
         Where the table goes: .csv, .parquet or .json.
     format
         What is printed: text for people, json for machines.
     """
     import json
-    from dataclasses import replace
 
     from trueup.cli.tables import check_outputs, write_files
-    from trueup.comparison import compare
 
-    reading = reading or Reading()
+    reading, where = reading or Reading(), where or Where()
     check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, truth))
-    answers = reading.answers(file)
-    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
-    known = reading.truth(truth, answers, file, "--truth")
-    table = compare(answers, methods, known, shrink=shrink, seed=seed, progress=True)
+    wide = reading.wide not in (None, LONG)
+    place = where.place(file, {"--wide": wide, "--sql": reading.sql})
+    run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[place]
+    table = run(file, methods, truth, reading, where, shrink=shrink, seed=seed, progress=True)
     table = _without_nan(table)
     if out is not None:
         write_files({out: table.to_pylist() if out.suffix.lower() == ".json" else table})
@@ -65,6 +65,85 @@ def compare(
     print("\n".join(_board(table.to_pylist())))
     if out is not None:
         print(f"Written: {out}")
+
+
+def _in_memory(
+    file: str,
+    methods: list[str] | None,
+    truth: str | None,
+    reading: Reading,
+    where: Where,  # noqa: ARG001  as for the others
+    **options: Any,
+) -> Any:
+    from dataclasses import replace
+
+    from trueup.comparison import compare
+
+    answers = reading.answers(file)
+    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
+    known = reading.truth(truth, answers, file, "--truth")
+    return compare(answers, methods, known, **options)
+
+
+def _on_disk(
+    file: str,
+    methods: list[str] | None,
+    truth: str | None,
+    reading: Reading,
+    where: Where,
+    **options: Any,
+) -> Any:
+    import sys
+    import warnings
+
+    from trueup import disk
+    from trueup.errors import TrueupWarning
+
+    with warnings.catch_warnings(record=True) as said:
+        # Rows that were left out must be seen, whatever else is kept quiet.
+        warnings.simplefilter("always", TrueupWarning)
+        table = disk.compare(
+            file,
+            methods,
+            truth,
+            work_dir=where.work_dir,
+            keep=where.keep,
+            memory_limit=where.memory_limit,
+            strict=where.strict,
+            **_reads(reading),
+            **options,
+        )
+    for each in said:
+        if issubclass(each.category, TrueupWarning):
+            print(f"trueup: {each.message} (--strict stops)", file=sys.stderr)
+    return table
+
+
+def _on_spark(
+    file: str,
+    methods: list[str] | None,
+    truth: str | None,
+    reading: Reading,
+    where: Where,
+    **options: Any,
+) -> Any:
+    from trueup.errors import need
+
+    need("pyspark", "spark")
+    from trueup import spark
+    from trueup.cli.on_spark import answers_frame, session_at
+
+    frame = answers_frame(session_at(where.master), file, reading)
+    return spark.compare(frame, methods, truth, **_reads(reading), **options)
+
+
+def _reads(reading: Reading) -> dict[str, Any]:
+    """Return what is read from where, and what is made of it."""
+    names = (
+        "question", "worker", "answer", "duplicates", "transform", "bounds", "worker_variance", "answer_variance",
+        "sep", "decimal", "encoding",
+    )  # fmt: skip
+    return {name: getattr(reading, name) for name in names}
 
 
 def _without_nan(table: Any) -> Any:

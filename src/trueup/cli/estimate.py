@@ -92,10 +92,7 @@ def estimate(
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    only_memory: dict[str, Any] = {"--report": report, "--truth": truth}
-    if where.engine == "spark":
-        only_memory |= {"--gold": gold, "--groups": groups, "--covariates": covariates}
-    place = where.place(file, {**only_memory, "--save": save})
+    place = where.place(file, {"--report": report, "--truth": truth, "--save": save})
     if place != "memory" and (place == where.engine or _streams(out, reading)):
         from trueup.cli.on_disk import estimate_on_disk
         from trueup.cli.on_spark import estimate_on_spark
@@ -104,15 +101,15 @@ def estimate(
             "method": method,
             "shrink": shrink,
             "variance": _number_or_name(variance),
+            "groups": groups,
+            "covariates": tuple(covariates or ()),
+            "gold": gold,
             "bias": bias,
             "caution": caution,
             "level": level,
             "seed": seed,
         }
-        run = estimate_on_spark
-        if place == "disk":
-            run = estimate_on_disk
-            options |= {"groups": groups, "covariates": tuple(covariates or ()), "gold": gold}
+        run = estimate_on_disk if place == "disk" else estimate_on_spark
         run(file, out, workers, reading, where, as_json=format == "json", **options)
         return
     answers = reading.answers(file)

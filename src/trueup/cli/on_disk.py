@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import Account, document, summary
+from trueup.cli.elsewhere import read_gold, tell
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trueup.cli.reading import Reading
     from trueup.cli.where import Where
 
@@ -26,7 +26,6 @@ def estimate_on_disk(
 ) -> None:
     """Estimate from files of any size, and print what came out."""
     from trueup import disk
-    from trueup.cli.tables import write_files
 
     if out is None or out.suffix.lower() != ".parquet":
         raise TrueupError(
@@ -59,29 +58,4 @@ def estimate_on_disk(
         encoding=reading.encoding,
         **options,
     )
-    if workers is not None:
-        rows: Any = est.workers
-        if workers.suffix.lower() == ".json":
-            rows = {"workers": est.workers.to_pylist()}
-        write_files({workers: rows})
-    account = Account(**{each.name: getattr(est, each.name) for each in fields(Account)})
-    print(document(account) if as_json else summary(account))
-    if not as_json:
-        for path in (out, workers):
-            if path is not None:
-                print(f"Written: {path}")
-
-
-def read_gold(path: str, reading: Reading) -> dict[Any, float]:
-    """Read known truths from a file with the columns question and truth."""
-    from trueup.io.attribute_columns import fitting, from_file, ways_to_read
-    from trueup.io.native import to_list
-
-    way = ways_to_read(Path(path), reading.beside["how"])[0]
-    found = from_file(path, fitting("gold", reading.question), way)
-    truths = to_list(next(iter(found.others.values())))
-    try:
-        pairs = zip(to_list(found.question), truths, strict=True)
-        return {name: float(each) for name, each in pairs if each not in (None, "")}  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise TrueupError(f'--gold: a truth in "{path}" is not a number.') from None
+    tell(est, est.least_certain, est.workers, out, workers, as_json=as_json)

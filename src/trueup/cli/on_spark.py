@@ -6,10 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import Account, document, summary
+from trueup.cli.elsewhere import read_beside, read_gold, tell
 from trueup.errors import TrueupError, need, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from trueup.cli.reading import Reading
@@ -28,12 +29,14 @@ def estimate_on_spark(
     where: Where,
     *,
     as_json: bool,
+    groups: str | None,
+    covariates: Sequence[str],
+    gold: str | None,
     **options: Any,
 ) -> None:
     """Estimate on a Spark cluster, and print what came out."""
     need("pyspark", "spark")
     from trueup import spark
-    from trueup.cli.tables import write_files
 
     if out is None or out.suffix.lower() != ".parquet":
         raise TrueupError(
@@ -45,9 +48,19 @@ def estimate_on_spark(
         raise TrueupError(
             "--engine spark: reads files with one answer per row, not --wide or --sql."
         )
-    session = _session(where.master)
+    session = session_at(where.master)
+    frame = answers_frame(session, file, reading)
+    names: list[str] = []
+    for each in covariates:
+        frame, more = _beside(frame, each, "covariates", reading)
+        names += more
+    if groups is not None:
+        frame, (groups,) = _beside(frame, groups, "groups", reading)
     with spark.estimate(
-        _frame(session, file, reading),
+        frame,
+        groups=groups,
+        covariates=names,
+        gold=gold if gold is None or gold in frame.columns else read_gold(gold, reading),
         progress=True,
         question=reading.question,
         worker=reading.worker,
@@ -63,32 +76,10 @@ def estimate_on_spark(
         rows: Any = est.workers.toArrow()
         found = session.read.parquet(str(out))
         least = found.orderBy(found["std_error"].desc_nulls_first()).limit(SHOWN).toArrow()
-    if workers is not None:
-        as_rows = workers.suffix.lower() == ".json"
-        write_files({workers: {"workers": rows.to_pylist()} if as_rows else rows})
-    account = Account(
-        diagnosis=est.diagnosis,
-        level=est.level,
-        n_questions=est.n_questions,
-        n_workers=est.n_workers,
-        n_answers=est.n_answers,
-        n_rows=est.n_rows,
-        n_missing=est.n_missing,
-        n_duplicates=est.n_duplicates,
-        n_malformed=0,
-        malformed=(),
-        least_certain=least.to_pydict(),
-        workers=rows,
-        path=out,
-    )
-    print(document(account) if as_json else summary(account))
-    if not as_json:
-        for path in (out, workers):
-            if path is not None:
-                print(f"Written: {path}")
+    tell(est, least.to_pydict(), rows, out, workers, as_json=as_json)
 
 
-def _session(master: str | None) -> Any:
+def session_at(master: str | None) -> Any:
     """Return the Spark session there is, or a quiet one of our own."""
     sql = need("pyspark.sql", "spark")
     # Executors on this machine have the Python that is running now, unless told otherwise.
@@ -102,8 +93,9 @@ def _session(master: str | None) -> Any:
         raise TrueupError(f"--engine spark: no session could be started ({first}).") from error
 
 
-def _frame(session: Any, file: str, reading: Reading) -> Any:
+def answers_frame(session: Any, file: str, reading: Reading) -> Any:
     """Return the answers of Parquet or delimited text as a Spark DataFrame."""
+    from trueup.io.attribute_columns import question_names
     from trueup.io.paths import check_present, find_paths
 
     paths = find_paths(file).paths
@@ -116,7 +108,7 @@ def _frame(session: Any, file: str, reading: Reading) -> Any:
     if not all(name.endswith(TEXT) for name in kinds):
         raise TrueupError("--engine spark: reads Parquet and delimited text. Convert the file.")
     tabs = all(name.endswith(".tsv") for name in kinds)
-    return session.read.csv(
+    frame = session.read.csv(
         names,
         header=True,
         sep=reading.sep or ("\t" if tabs else ","),
@@ -124,3 +116,65 @@ def _frame(session: Any, file: str, reading: Reading) -> Any:
         escape='"',
         multiLine=True,
     )
+    return _whole_number_ids(frame, {*question_names(reading.question), reading.worker, "worker"})
+
+
+def _whole_number_ids(frame: Any, names: set[str]) -> Any:
+    """Turn ids that are all written as whole numbers into these, as elsewhere: text has another order."""
+    functions = need("pyspark.sql.functions", "spark")
+    here = [name for name in frame.columns if name in names]
+    columns = {name: functions.col(f"`{name}`") for name in here}
+    # No leading zero, no plus, no space: the text such a number would be written as again.
+    same = {
+        name: functions.coalesce(
+            functions.bool_and(column.eqNullSafe(column.try_cast("bigint").cast("string"))),
+            functions.lit(False),
+        )
+        for name, column in columns.items()
+    }
+    if not same:
+        return frame
+    (found,) = frame.agg(*(test.alias(f"c{at}") for at, test in enumerate(same.values()))).collect()
+    tested = zip(columns.items(), found, strict=True)
+    whole = {name: column.cast("bigint") for (name, column), is_whole in tested if is_whole}
+    return frame.withColumns(whole) if whole else frame
+
+
+def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[Any, list[str]]:
+    """Return the answers with what is asked for as columns, and their names: they are there, or come from a file."""
+    from trueup.io.attribute_columns import is_file_name, question_names
+    from trueup.io.native import to_list
+
+    if given in frame.columns or not is_file_name(given):
+        return frame, [given]
+    functions = need("pyspark.sql.functions", "spark")
+    question = next(
+        (name for name in question_names(reading.question) if name in frame.columns), ""
+    )
+    if not question:
+        return frame, [given]  # that it is not there is told when the answers are looked at
+    found = read_beside(given, argument, reading)
+    nobody = TrueupError(
+        f"--{argument}: found no question that is in the answers. Use the ids of the question column."
+    )
+    told = zip(to_list(found.question), *map(to_list, found.others.values()), strict=True)
+    # In a text file "1" may mean a number as well as a text: ids are the same if they are written alike.
+    lines = dict.fromkeys(
+        (str(name), *rest)
+        for name, *rest in told
+        if name is not None and not all(map(_is_missing, rest))
+    )
+    if not lines:
+        raise nobody
+    key, names = f"question of {given}", [f"{argument} {name} of {given}" for name in found.others]
+    columns = dict(zip([key, *names], map(list, zip(*lines, strict=True)), strict=True))
+    table = frame.sparkSession.createDataFrame(need("pyarrow", "spark").table(columns))
+    rows = functions.broadcast(table)
+    same = functions.col(f"`{question}`").cast("string") == rows[f"`{key}`"]
+    if frame.join(rows, same, "left_semi").isEmpty():
+        raise nobody
+    return frame.join(rows, same, "left").drop(key), names
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or not str(value).strip()

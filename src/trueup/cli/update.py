@@ -132,5 +132,5 @@ def _account(added: dict[str, int], duplicates: str, iterations: int) -> list[st
         what = "replaced by new ones" if duplicates == "replace" else "kept, the new ones dropped"
         lines.append(f"{counted(added['repeated'], 'earlier answer')} {what}")
     if iterations:
-        lines.append(f"The first step went on for {counted(iterations, 'iteration')}")
+        lines.append(f"The first step took {counted(iterations, 'iteration')}")
     return lines

@@ -29,8 +29,8 @@ class Where:
     memory_limit: str = "1GB"
     """What --engine disk may use to read and sort."""
     strict: Annotated[bool, Parameter(negative=())] = False
-    """Stop at rows that cannot be used. --engine disk and spark leave them out otherwise, and tell of them; --engine
-    memory always stops."""
+    """Stop at rows that cannot be used. --engine disk leaves them out otherwise, and tells of them; --engine memory and
+    spark always stop."""
     master: str | None = None
     """Spark master of --engine spark, such as local[4] or spark://host:7077."""
 

@@ -182,10 +182,12 @@ def _column_of(name: str, values: Any) -> Series:
 
 
 def array_of(values: list[object]) -> Series:
-    """Make an array of a list without turning 1 into "1" or cutting texts short."""
+    """Make an array of a list without turning 1 into "1", cutting texts short or rounding whole numbers."""
+    kinds = {int: "iu", float: "f", bool: "b"}
     types = set(map(type, values))
-    if types in ({int}, {float}, {bool}):
+    if len(types) == 1 and (kind := types.pop()) in kinds:
         array = np.array(values)
-        if array.dtype.kind in "iufb":
+        # Of whole numbers that no integer type holds all, such as -1 and 2**64 - 1, numpy makes fractions or objects.
+        if array.dtype.kind in kinds[kind]:
             return array
     return np.fromiter(values, dtype=object, count=len(values))

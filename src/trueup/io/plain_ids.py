@@ -1,8 +1,9 @@
 """Ids of any library as plain arrays: to keep them in a file, and to join those of two inputs.
 
-Whole numbers, other numbers, truth values and times are arrays of their own type; all else is Python objects. In a file
-text is one run of UTF-8 with the place where each id ends; ids of other or mixed types are text with the type of each
-beside it, and come back equal and of that type, or are refused.
+Whole numbers, other numbers, truth values and times are arrays of their own type; all else is Python objects, but for
+many texts, which stay with pyarrow where it is installed: no object is made of any of them. In a file text is one run
+of UTF-8 with the place where each id ends; ids of other or mixed types are text with the type of each beside it, and
+come back equal and of that type, or are refused.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import datetime as dt
 import decimal
 import sys
 import uuid
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.draws import letters_of
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import check
 from trueup.io.frames import array_of
@@ -37,6 +40,10 @@ KINDS = {
     "M": "times",
 }
 TEXT, OTHER = "text", "values of other types"
+#: Texts from which on pyarrow is worth its import.
+MANY = 10_000
+#: Letters that texts of pyarrow can have unless they are large ones.
+MOST_LETTERS = 2**31 - 1
 
 
 def plain(ids: Ids) -> NDArray[Any]:
@@ -70,6 +77,9 @@ def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
     TrueupError
         When they are not of the same type: 1 and "1" are different ids.
     """
+    found = _joined_texts(old, new)
+    if found is not None:
+        return found
     known, more = plain(old), plain(new)
     known_is, more_is = _kind(known), _kind(more)
     if known_is != more_is:
@@ -91,6 +101,46 @@ def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
         # Such as whole numbers with and without a sign, which have no type in common that keeps them all.
         both = np.concatenate([known.astype(object), more[fresh].astype(object)])
     return code, Ids(both)
+
+
+def _joined_texts(old: Ids, new: Ids) -> tuple[Ints, Ids] | None:
+    """Join texts, where those so far are with pyarrow; None where they are not, or the new ones are no texts."""
+    known = _arrow_texts(old.values)
+    if known is None:
+        return None
+    arrow: Any = sys.modules["pyarrow"]
+    more = _arrow_texts(new.values)
+    if more is None:
+        texts = plain(new)
+        if _kind(texts) != TEXT:
+            return None
+        try:
+            more = arrow.array(texts.tolist(), type=arrow.large_string())
+        except UnicodeEncodeError:
+            return None  # half of a pair of code units, which only Python takes for text
+    found = import_module("pyarrow.compute").index_in(more, value_set=known)
+    code = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    fresh = np.flatnonzero(code < 0)
+    code[fresh] = len(known) + np.arange(len(fresh))
+    if not len(fresh):
+        return code, old
+    return code, Ids(_smaller(arrow.concat_arrays([known, more.take(arrow.array(fresh))])))
+
+
+def _arrow_texts(values: Any) -> Any:
+    """Return texts of pyarrow as one array that has room for more, or None."""
+    arrow: Any = sys.modules.get("pyarrow")
+    if arrow is None or letters_of(values) is None:
+        return None
+    if isinstance(values, arrow.ChunkedArray):
+        values = values.combine_chunks()
+    return values.cast(arrow.large_string())
+
+
+def _smaller(texts: Any) -> Any:
+    """Return large texts of pyarrow as texts of the usual type, unless there are too many letters."""
+    arrow: Any = sys.modules["pyarrow"]
+    return texts.cast(arrow.string()) if texts.nbytes <= MOST_LETTERS else texts
 
 
 def _kind(array: NDArray[Any]) -> str:
@@ -146,6 +196,11 @@ NAMES = tuple(_TYPES)
 
 def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
     """Return ids as members of a file, of numbers only."""
+    found = letters_of(ids.values)
+    if found is not None:
+        letters, borders = found
+        here = letters[borders[0] : borders[-1]]
+        return {f"{name}.text": here, f"{name}.ends": borders[1:] - borders[0]}
     array = plain(ids)
     if array.dtype.kind in KINDS:
         return {name: array.astype(array.dtype.newbyteorder("="))}
@@ -190,6 +245,12 @@ def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
     starts = np.concatenate([[0], ends[:-1]])
     last = int(ends[-1]) if len(ends) else 0
     check((ends >= starts).all() and last == len(letters) and starts[0] == 0, f"ids of {name}")
+    if len(ends) >= MANY and f"{name}.types" not in members:
+        texts = _texts_of(letters, ends)
+        if texts is not None:
+            several = len(texts.unique())
+            check(several == len(texts), f"ids of {name} are not distinct")
+            return Ids(texts)
     text = letters.tobytes()
     borders = zip(starts.tolist(), ends.tolist(), strict=True)
     values: list[Any] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in borders]
@@ -199,6 +260,22 @@ def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
         read = [each[2] for each in _TYPES.values()]
         values = [read[one](value) for one, value in zip(types.tolist(), values, strict=True)]
     return _distinct(np.fromiter(values, dtype=object, count=len(values)), name)
+
+
+def _texts_of(letters: NDArray[np.uint8], ends: Ints) -> Any:
+    """Return texts that lie one behind another as an array of pyarrow; None without it, or if it has no such texts."""
+    try:
+        arrow = import_module("pyarrow")
+    except ImportError:
+        return None
+    borders = np.concatenate([[0], ends])
+    buffers = [None, arrow.py_buffer(borders), arrow.py_buffer(letters)]
+    texts = arrow.Array.from_buffers(arrow.large_string(), len(ends), buffers)
+    try:
+        texts.validate(full=True)
+    except arrow.ArrowInvalid:
+        return None
+    return _smaller(texts)
 
 
 def _distinct(array: NDArray[Any], name: str) -> Ids:

@@ -2,7 +2,8 @@
 
 A mixture, groups or a regression gain much where what they assume holds, and do harm where answers are skewed or
 spread more where they are larger. So each has to predict workers that it has not seen better than the normal prior
-does (`earn`). Of those whose gain is beyond chance the one with the largest gain takes its place.
+does (`earn`). Of those whose gain is beyond chance the one with the largest gain takes its place. Where that was seen
+from nearly the same answers before it is told (`Earned`), and fitted without another trial.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from trueup.shrinkage.bolder import BolderPrior, Part, check_groups
 from trueup.shrinkage.contract import Groups, ShrinkRule
 from trueup.shrinkage.earn import Score, Trial
 from trueup.shrinkage.grouped import OwnMeans, OwnPriors
-from trueup.shrinkage.mixture import ONE, choose, named_mixtures
+from trueup.shrinkage.mixture import ONE, SCALE, choose, named_mixtures
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
 from trueup.shrinkage.quadrature import interval_variance, per_panel
 from trueup.shrinkage.regression import Regression, check_covariates
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.arrays import Bools, Floats, Ints
+    from trueup.shrinkage.bolder import Earned
     from trueup.shrinkage.contract import Halves
+    from trueup.shrinkage.normal import QuadraturePrior
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
 
@@ -84,6 +87,9 @@ class Adaptive(ShrinkRule):
         normal = Normal(self.caution).fit(x, v, panels=where.panels, **known)
         model = normal.model.astype("<U16")
         nothing = np.full(len(model), np.nan)
+        before: Earned | None = known.get("earned")
+        if before is not None:
+            return _as_before(normal, _gather(x, v, where.panels, known), before)
         halves: Halves | None = known.get("halves")
         if halves is None:
             return BolderPrior(normal, [], model, nothing, nothing)
@@ -107,7 +113,23 @@ class Adaptive(ShrinkRule):
                 for name, part in fit(mine):
                     model[part.rows] = name
                     parts.append(part)
-        return BolderPrior(normal, parts, model, gain, z)
+        return BolderPrior(normal, parts, model, gain, z, chosen=True)
+
+
+def _as_before(normal: QuadraturePrior, questions: _Questions, earned: Earned) -> BolderPrior:
+    """Fit the prior that has earned its place before."""
+    model, rows = normal.model.astype("<U16"), np.flatnonzero(normal.usable)
+    found: list[tuple[str, Part]] = []
+    if earned.model in ("mixture", "scale mixture"):
+        here = (questions.x, questions.v, questions.panels)
+        chosen = choose(*here, earned.parts if earned.model == "mixture" else SCALE)
+        found = named_mixtures(*here, chosen, rows, earned.middle)
+    elif earned.model in ("groups", "group means", "regression"):
+        found = _fitter(questions, earned.model)(rows)
+    for name, part in found:
+        model[part.rows] = name
+    gain, z = (np.full(len(model), each) for each in (earned.gain, earned.z))
+    return BolderPrior(normal, [part for _, part in found], model, gain, z, chosen=True)
 
 
 def _gather(x: Floats, v: Floats, panels: Ints, known: dict[str, Any]) -> _Questions:

@@ -44,6 +44,44 @@ class Part:
     prior: Bold
 
 
+@dataclass(frozen=True)
+class Earned:
+    """Which prior a single problem was given, so that it need not earn its place again after a few more answers.
+
+    Attributes
+    ----------
+    model : str
+        See `BolderPrior`.
+    parts : int
+        Components of a mixture, 0 for all else.
+    middle : float or None
+        Where the variance of such a mixture was found, see `LocationMixture`.
+    gain, z : float
+        See `BolderPrior`.
+    answers, changed : int
+        Answers there were when it was chosen, and how many were added or replaced since.
+    """
+
+    model: str
+    parts: int
+    middle: float | None
+    gain: float
+    z: float
+    answers: int
+    changed: int = 0
+
+    @classmethod
+    def of(cls, prior: object, answers: int) -> Earned | None:
+        """Take it from the prior of a single problem with so many answers; None if there was no such choice."""
+        if not isinstance(prior, BolderPrior) or not prior.chosen or len(prior.model) != 1:
+            return None
+        model, parts, middle = str(prior.model[0]), 0, None
+        if model == "mixture":
+            bold: Any = prior.parts[0].prior
+            parts, middle = int(bold.pi.shape[1]), bold.middle
+        return cls(model, parts, middle, float(prior.gain[0]), float(prior.z[0]), answers)
+
+
 @dataclass(frozen=True, eq=False)
 class BolderPrior:
     """A normal prior, or a bolder one that took its place.
@@ -59,6 +97,8 @@ class BolderPrior:
     gain, z : arrays
         What the best bolder prior gained on held-out workers, and how many standard errors that is. NaN where none was
         tried.
+    chosen : bool
+        Whether held-out workers had a say, by a rule that can be told of their choice (`Earned`).
     """
 
     normal: QuadraturePrior
@@ -66,6 +106,7 @@ class BolderPrior:
     model: NDArray[np.str_]
     gain: Floats
     z: Floats
+    chosen: bool = False
 
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any

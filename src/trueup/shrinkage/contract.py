@@ -12,6 +12,7 @@ What else is known of the questions comes as keywords, of which a rule uses what
 `nu`            degrees of freedom behind the variances, one number per panel (default: infinite)
 `v_interval`    variances to use for intervals where they should be more careful than `v`
 `halves`        aggregates of random halves of the workers, with which a bold prior earns its place
+`earned`        the kind of bold prior that has earned its place before, if it is not to be tried again
 `groups`        number of the group of each question, -1 where it has none
 `covariates`    a row of numbers for each question
 ==============  ======================================================================================
@@ -93,7 +94,7 @@ class ShrinkRule:
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
         """Fit a prior to aggregates `x` with variances `v`, for each panel.
 
-        `known` may have `nu`, `v_interval`, `halves`, `groups` and `covariates`, see above.
+        `known` may have `nu`, `v_interval`, `halves`, `earned`, `groups` and `covariates`, see above.
         """
         raise NotImplementedError
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from trueup.arrays import Bools, Floats, Ints
 
 ROUNDS = 50
-GAIN = 1e-3  # of the log likelihood, below which a panel has settled
+#: Gain of the log likelihood in a round below which a panel has settled, in all or for each question if that is more.
+GAIN, GAIN_EACH = 1e-3, 1e-6
 FIRST_STOP = 5  # round from which a panel may settle
 MOMENT_ROUNDS = 30
 TINY = 1e-300
@@ -162,12 +163,13 @@ def _settle(
     done = Components(pi.copy(), mu.copy(), tau2.copy(), np.full(len(t), -np.inf))
     alive = np.arange(len(t))
     before = np.full(len(t), -np.inf)
+    least = max(GAIN, GAIN_EACH * t.shape[1])
     for turn in range(ROUNDS):
         fit, new = step(t, u, pi, mu, tau2)
         stop = np.full(len(t), turn == ROUNDS - 1)
         if turn + 1 >= FIRST_STOP:
             gain = fit - before
-            stop |= ~(gain >= GAIN) | (fit + (ROUNDS - 1 - turn) * gain < needed)
+            stop |= ~(gain >= least) | (fit + (ROUNDS - 1 - turn) * gain < needed)
         if stop.any():
             at = alive[stop]
             done.pi[at], done.mu[at], done.tau2[at] = pi[stop], mu[stop], tau2[stop]

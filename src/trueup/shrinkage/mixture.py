@@ -15,6 +15,7 @@ at each value of it and the REML term `-1/2 sum_k log sum_j R_jk w_j`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +64,8 @@ INNER_ROUNDS = 2  # in which the means are fitted anew at each value of tau2
 NARROW = 0.1  # standard deviation of log tau2 below which a few points are as good as the grid
 FEW = 6  # points then
 NEGLIGIBLE = 1e-12  # weight of a point of the grid that is not read
+REACH = 3  # points to each side of where the density was before that are looked at first
+NOTHING = 35.0  # log units below the peak at which a density has no digit left to add
 ONE, SCALE = 0, 1  # kinds besides the number of components of a location mixture
 SCALE_START = ((0.8, 0.2), (0.25, 6.0))
 
@@ -98,8 +101,11 @@ class Chosen:
         return [rows[kinds == kind] for kind in np.unique(kinds) if kind != ONE]
 
 
-def choose(x: Floats, v: Floats, panels: Ints) -> Chosen:
-    """Find the preferred prior of each panel."""
+def choose(x: Floats, v: Floats, panels: Ints, only: int | None = None) -> Chosen:
+    """Find the preferred prior of each panel; `only` is a kind that is fitted without comparing it with others.
+
+    Fits of one kind do not depend on those of others: what is fitted alone is what a search would have found.
+    """
     count = len(panels) - 1
     kind = np.full(count, ONE)
     kept = Components.empty(count, MOST)
@@ -110,7 +116,7 @@ def choose(x: Floats, v: Floats, panels: Ints) -> Chosen:
         t, u = here.place(x[at].reshape(shape)), here.spread(v[at].reshape(shape))
         order = np.argsort(t, axis=1, kind="stable")
         t, u = np.take_along_axis(t, order, axis=1), np.take_along_axis(u, order, axis=1)
-        kind[rows], best = _search(t, u)
+        kind[rows], best = _search(t, u) if only is None else _fit_only(t, u, only)
         kept.pi[rows], kept.mu[rows], kept.tau2[rows] = best.pi, best.mu, best.tau2
         kept.fit[rows] = best.fit
     return Chosen(kind, kept, scale)
@@ -155,6 +161,22 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
     found = fit_scale(t, u, _scale_start(t, u), 0.5 * (4.0 * each - criterion))
     compare(np.arange(count), SCALE, found, 4)
     return kind, best
+
+
+def _fit_only(t: Floats, u: Floats, which: int) -> tuple[Ints, Components]:
+    """Return the kind of each row and its components, where the kind is known; as `_search` would."""
+    count, questions = t.shape
+    best = Components.empty(count, MOST)
+    if which == ONE or which > min(MOST, questions // QUESTIONS_EACH):
+        return np.full(count, ONE), best
+    if which == SCALE:
+        found = fit_scale(t, u, _scale_start(t, u))
+    else:
+        found = fit_location(t, u, _cluster_start(t, u, line_clusters(t, which)[-1]))
+    used = found.pi.shape[1]
+    best.pi[:, :used], best.mu[:, :used], best.tau2[:, :used] = found.pi, found.mu, found.tau2
+    best.fit[:] = found.fit
+    return np.full(count, which), best
 
 
 def _cluster_start(t: Floats, u: Floats, begins: Ints) -> Components:
@@ -211,9 +233,18 @@ class LocationMixture:
 
     @classmethod
     def fit(
-        cls, x: Floats, v: Floats, panels: Ints, scale: Scale, start: Components
+        cls,
+        x: Floats,
+        v: Floats,
+        panels: Ints,
+        scale: Scale,
+        start: Components,
+        around: float | None = None,
     ) -> LocationMixture:
-        """Average over the variance, from mixtures fitted with expectation maximisation."""
+        """Average over the variance, from mixtures fitted with expectation maximisation.
+
+        `around` is `middle` of nearly the same questions, near which the variance is looked for first.
+        """
         count = len(panels) - 1
         nodes, mu, precision = [], [], []
         order = []
@@ -222,7 +253,7 @@ class LocationMixture:
             units, begin = scale.rows(rows), start.rows(rows)
             t = units.place(x[pick].reshape(len(rows), -1))
             u = units.spread(v[pick].reshape(len(rows), -1))
-            found, (means, behind) = _average(t, u, begin)
+            found, (means, behind) = _average(t, u, begin, around)
             order.append(rows)
             nodes.append(found)
             mu.append(means)
@@ -238,6 +269,11 @@ class LocationMixture:
         return cls(
             scale, joined, np.concatenate(mu)[back], np.concatenate(precision)[back], start.pi
         )
+
+    @property
+    def middle(self) -> float:
+        """Mean of log tau2 of the first panel, in its units."""
+        return float(self.nodes.weight[0] @ np.log(self.nodes.s[0]))
 
     def read(
         self, rows: Ints, at: Ints | slice, x: Floats, v: Floats
@@ -302,7 +338,9 @@ class LocationMixture:
         return _posterior(self, x, v, panels, known)
 
 
-def _average(t: Floats, u: Floats, start: Components) -> tuple[Nodes, tuple[Floats, ...]]:
+def _average(
+    t: Floats, u: Floats, start: Components, around: float | None
+) -> tuple[Nodes, tuple[Floats, ...]]:
     """Integrate a location mixture of each row over its variance."""
     count, questions = t.shape
     parts = start.pi.shape[1]
@@ -340,8 +378,41 @@ def _average(t: Floats, u: Floats, start: Components) -> tuple[Nodes, tuple[Floa
         return fit, np.zeros(s.shape), (mu, behind)
 
     high = HIGHEST * np.maximum(nearest.mean(axis=1), 1.0)
-    nodes, more = integrate(sums, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
+    look = sums if around is None or count > 1 else partial(_near, sums, around)
+    nodes, more = integrate(look, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
     return _fewer(nodes, more, sums)
+
+
+def _near(sums: Sums, around: float, s: Floats) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+    """Return the sums of a single panel at those points of the grid where its density has not vanished.
+
+    They are looked for around where it was before. The grid stays as it is, and so does the result.
+    """
+    at, points = np.log(s[0]), s.shape[1]
+    fit = np.full(s.shape, -np.inf)
+    more: tuple[Floats, ...] = ()
+
+    def look(begin: int, end: int) -> None:
+        nonlocal more
+        fit[:, begin:end], _, found = sums(s[:, begin:end])
+        more = more or tuple(np.ones((1, points, *part.shape[2:])) for part in found)
+        for whole, part in zip(more, found, strict=True):
+            whole[:, begin:end] = part
+
+    middle = int(np.abs(at - around).argmin())
+    begin, end = max(middle - REACH, 0), min(middle + REACH + 1, points)
+    look(begin, end)
+    while True:
+        least = fit.max() - NOTHING
+        below, above = begin > 0 and fit[0, begin] > least, end < points and fit[0, end - 1] > least
+        if below:
+            begin, last = max(begin - REACH, 0), begin
+            look(begin, last)
+        if above:
+            first, end = end, min(end + REACH, points)
+            look(first, end)
+        if not below and not above:
+            return fit, np.zeros(s.shape), more
 
 
 def _fewer(nodes: Nodes, more: tuple[Floats, ...], sums: Sums) -> tuple[Nodes, tuple[Floats, ...]]:
@@ -455,7 +526,7 @@ def _posterior(
 
 
 def fit_mixture(
-    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints
+    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints, around: float | None = None
 ) -> LocationMixture | ScaleMixture:
     """Return the prior of panels `rows`, which have the same kind of mixture."""
     scale, parts = chosen.of(rows)
@@ -463,7 +534,7 @@ def fit_mixture(
         return ScaleMixture(scale, parts)
     sizes = np.diff(panels)[rows]
     at = expand(panels[rows], sizes)
-    return LocationMixture.fit(x[at], v[at], offsets(sizes), scale, parts)
+    return LocationMixture.fit(x[at], v[at], offsets(sizes), scale, parts, around)
 
 
 def plug_in(t: Floats, u: Floats, parts: Components, *, shared_location: bool) -> Floats:
@@ -479,13 +550,13 @@ def plug_in(t: Floats, u: Floats, parts: Components, *, shared_location: bool) -
 
 
 def named_mixtures(
-    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints
+    x: Floats, v: Floats, panels: Ints, chosen: Chosen, rows: Ints, around: float | None = None
 ) -> list[tuple[str, Part]]:
     """Fit the mixtures of some panels, those of one kind together, and name them."""
     return [
         (
             "scale mixture" if chosen.kind[mine[0]] == SCALE else "mixture",
-            Part(mine, fit_mixture(x, v, panels, chosen, mine)),
+            Part(mine, fit_mixture(x, v, panels, chosen, mine, around)),
         )
         for mine in chosen.alike(rows)
     ]

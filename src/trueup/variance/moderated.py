@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
     from trueup.block import Block
     from trueup.engines.protocol import Kept
-    from trueup.variance.certainty import Certainty
+    from trueup.variance.sureness import Certainty
 
 #: Pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
 PATTERN = 10.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trueup.block import Block
     from trueup.draws import Cut
     from trueup.engines.protocol import Engine, Kept
-    from trueup.variance.certainty import Certainty
+    from trueup.variance.sureness import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
 #: A median absolute deviation times this is the standard deviation, for normal answers.

@@ -12,7 +12,7 @@ from trueup.algorithms.native import Moderated
 from trueup.algorithms.survey import survey
 from trueup.apart import Apart, set_apart
 from trueup.engines.memory import engine_of
-from trueup.variance.certainty import Certainty
+from trueup.variance.sureness import Certainty
 
 if TYPE_CHECKING:
     from collections.abc import Collection

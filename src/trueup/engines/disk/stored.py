@@ -30,6 +30,7 @@ from trueup.block import Block
 from trueup.complete import CompleteBlock
 from trueup.engines.disk.folder import META, Folder, shown
 from trueup.engines.disk.stream import Malformed
+from trueup.engines.one_panel import OnePanel
 from trueup.errors import TrueupError, need
 from trueup.io.attributes import Covariates, Labels
 from trueup.io.source import one_line
@@ -51,7 +52,7 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError)
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class Stored(OnePanel):
     """Answers on disk; see `trueup.engines.protocol.Problem`.
 
     Attributes
@@ -86,8 +87,6 @@ class Stored:
     covariate_names: tuple[str, ...]
     starts: Ints = field(repr=False)
     ends: Ints = field(repr=False)
-
-    n_panels = 1
 
     @classmethod
     def open(cls, folder: Folder, block_answers: int = BLOCK_ANSWERS) -> Self:
@@ -172,26 +171,6 @@ class Stored:
         self.close()
 
     # -- what is known without looking at the answers ----------------------------------------------
-
-    @property
-    def panel_questions(self) -> Ints:
-        """Where the questions of the one panel begin and end."""
-        return np.array([0, self.n_questions])
-
-    @property
-    def panel_workers(self) -> Ints:
-        """Where the workers of the one panel begin and end."""
-        return np.array([0, self.n_workers])
-
-    @property
-    def worker_panel(self) -> Ints:
-        """Panel of each worker."""
-        return np.zeros(self.n_workers, dtype=np.int64)
-
-    @property
-    def worker_rank(self) -> Ints:
-        """Place of each worker among all ids in order: they are numbered so."""
-        return np.arange(self.n_workers)
 
     @cached_property
     def worker_ids(self) -> Ids:

@@ -18,6 +18,7 @@ from trueup.build import NAMED, centre_in_place
 from trueup.build import merge_repeated as merge
 from trueup.complete import CompleteBlock
 from trueup.draws import id_hashes
+from trueup.engines.spark.attributes import Attributes, plain
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
 #: The columns of the cached DataFrame, a row for each block.
 STORED = (
     "part int, number int, questions bigint, answers bigint, faults string, total double, indptr binary, "
-    "workers binary, values binary, precision binary, centre binary, hashes binary, ids binary"
+    "workers binary, values binary, precision binary, centre binary, hashes binary, ids binary, known binary, "
+    "found binary"
 )
 #: Those that say what is in a block, and those that a visit needs.
-ABOUT = ("part", "number", "questions", "answers", "faults", "total")
-VISITED = ("part", "number", "indptr", "workers", "values", "precision", "centre", "hashes")
+ABOUT = ("part", "number", "questions", "answers", "faults", "total", "found")
+VISITED = (
+    *("part", "number", "indptr", "workers", "values", "precision", "centre", "hashes"),
+    "known",
+)
 
 
 class Plan(NamedTuple):
@@ -48,11 +53,14 @@ class Plan(NamedTuple):
         On which the answers are combined.
     size : int
         Answers of a block, unless a single question has more.
+    attributes : Attributes
+        What is known of the questions.
     """
 
     worker_ids: Any
     scale: Scale
     size: int
+    attributes: Attributes = Attributes()
 
     def maker(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
         """Return what turns the rows of a partition, sorted by question, worker and answer, into blocks."""
@@ -64,7 +72,9 @@ class Plan(NamedTuple):
             context = TaskContext.get()
             part = 0 if context is None else context.partitionId()
             for number, rows in enumerate(_whole_questions(batches, plan.size)):
-                yield _store(plan, part, number, rows)
+                block = _store(plan, part, number, rows)
+                if block is not None:
+                    yield block
 
         return make
 
@@ -96,21 +106,27 @@ def _whole_questions(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
-    """Make the row of a block."""
+    """Make the row of a block; None if no question of it has an answer."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     rows = rows.combine_chunks()
-    question = rows["question"].combine_chunks()
-    fresh = np.append(
-        True, pc.not_equal(question[1:], question[:-1]).to_numpy(zero_copy_only=False)
-    )
+    question, fresh = _questions(rows)
+    answered = pc.is_valid(rows["answer"]).to_numpy()
     starts = np.flatnonzero(fresh)
-    ids = question.take(pa.array(starts))
+    told = np.logical_or.reduceat(answered, starts)
+    if not told.any():
+        return None
+    ids = question.take(pa.array(starts[told]))
+    known = plan.attributes.read(rows, starts, told, ids, plan.scale)
+    if not answered.all():
+        rows = rows.filter(pa.array(answered)).combine_chunks()
+        question, fresh = _questions(rows)
+        starts = np.flatnonzero(fresh)
     worker = rows["worker"].combine_chunks()
     code = pc.index_in(worker, value_set=plan.worker_ids.cast(worker.type)).to_numpy()
     answer = rows["answer"].to_numpy()
-    faults: dict[str, Any] = {}
+    faults = known.faults
     outside = plan.scale.outside(answer)
     if outside.any():
         faults["outside"] = [int(outside.sum()), answer[outside][:NAMED].tolist()]
@@ -130,7 +146,7 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
     if again.any():
         at = np.flatnonzero(again & ~np.append(False, again[:-1]))[:NAMED]
         named = [worker.take(pa.array(at)).to_pylist(), question.take(pa.array(at)).to_pylist()]
-        pairs = [[_plain(each) for each in pair] for pair in zip(*named, strict=True)]
+        pairs = [[plain(each) for each in pair] for pair in zip(*named, strict=True)]
         faults["repeated"] = [int(again.sum()), pairs]
         first = np.flatnonzero(~again)
         values, precision = merge(values, precision, first, "mean")
@@ -150,12 +166,19 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
         "centre": _bytes(centre),
         "hashes": _bytes(id_hashes(ids)),
         "ids": write_ids(ids),
+        "known": _bytes(known.vectors) if len(known.vectors) else None,
+        "found": known.found.tobytes() if len(known.found) else None,
     }
     return one_row(row, STORED)
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else str(value)
+def _questions(rows: Any) -> tuple[Any, Any]:
+    """Return the question of each row, and whether it is another one than that of the row before."""
+    import pyarrow.compute as pc
+
+    question = rows["question"].combine_chunks()
+    other = pc.not_equal(question[1:], question[:-1]).to_numpy(zero_copy_only=False)
+    return question, np.append(True, other)
 
 
 def one_row(row: Mapping[str, Any], schema: str) -> Any:
@@ -207,6 +230,7 @@ class Row(NamedTuple):
     number: int
     block: Block
     hashes: NDArray[np.uint64]
+    known: dict[str, NDArray[np.float64]]
     ids: Any
 
 
@@ -219,10 +243,13 @@ class Reader(NamedTuple):
         Number of workers.
     unit : float
         Mean precision of all answers, where precisions are known.
+    names : tuple of str
+        The vectors that are stored with the questions.
     """
 
     n_workers: int
     unit: float
+    names: tuple[str, ...] = ()
 
     def rows(self, batches: Iterable[Any]) -> Iterator[Row]:
         """Read the blocks of a partition one by one."""
@@ -255,8 +282,12 @@ def _read(row: Mapping[str, Any], reader: Reader) -> Row:
     if CompleteBlock.fits(block):
         block = CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
     hashes = _array(row["hashes"].as_buffer(), np.uint64, questions)
+    known = {}
+    if reader.names:
+        vectors = _array(row["known"].as_buffer(), np.float64, len(reader.names) * questions)
+        known = dict(zip(reader.names, vectors.reshape(-1, questions), strict=True))
     ids = row["ids"].as_buffer() if "ids" in row else None
-    return Row(row["part"].as_py(), row["number"].as_py(), block, hashes, ids)
+    return Row(row["part"].as_py(), row["number"].as_py(), block, hashes, known, ids)
 
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -276,13 +307,15 @@ def unpack(data: bytes) -> dict[str, NDArray[Any]]:
         return dict(arrays)
 
 
-def check_faults(about: list[Any], n_answers: int, scale: Scale, duplicates: str) -> int:
+def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) -> int:
     """Refuse answers that the blocks could not take; return how many were repeated."""
+    scale = plan.scale
     found: dict[str, tuple[int, list[Any]]] = {}
     for row in about:
         for kind, (count, some) in json.loads(row["faults"] or "{}").items():
             before = found.get(kind, (0, []))
             found[kind] = before[0] + count, before[1] + some
+    plan.attributes.check(found)
     if "outside" in found:
         count, some = found["outside"]
         shown = ", ".join(str(value) for value in sorted(some)[:NAMED])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.build import known_variance
+from trueup.engines.spark.attributes import GOLD, GROUP, Attributes
 from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
 from trueup.io.assemble import LARGEST_ANSWER
 from trueup.io.columns import choose
@@ -30,7 +31,9 @@ NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)
 # Java reads these: i for either case, U for spaces of any script.
 NUMBER_TEXT = rf"(?iU)\A\s*{NUMBER}\s*\z"
 MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(MISSING_TEXTS)})\s*\z"
-# Columns of the table of answers.
+# Groups of which the driver can know the labels.
+MOST_LABELS = 1 << 20
+# Columns of the table of answers; groups, covariates and truths have the names of their vectors.
 QUESTION, WORKER, ANSWER, VARIANCE, KNOWN = "question", "worker", "answer", "variance", "known"
 
 
@@ -41,11 +44,14 @@ class Census:
     Attributes
     ----------
     rows : DataFrame
-        Question, worker, answer and, where it is known, its variance; none of them missing but the latter.
+        Question, worker, answer and, where it is known, its variance; none of them missing but the latter. With what
+        is known of the questions there are also rows that tell only of that, without an answer.
     worker_ids : Ids
         All workers, in order of their ids.
     worker_variance : array or None
         Known variance of each worker, NaN where unknown.
+    attributes : Attributes
+        What the rows tell of the questions.
     n_rows, n_missing, n_answers : int
         Rows, and how many of them have no answer or one.
     """
@@ -53,6 +59,7 @@ class Census:
     rows: DataFrame
     worker_ids: Ids
     worker_variance: Floats | None
+    attributes: Attributes
     n_rows: int
     n_missing: int
     n_answers: int
@@ -66,8 +73,14 @@ def take_census(
     answer: str,
     answer_variance: str | None,
     worker_variance: str | Mapping[Any, float] | None,
+    groups: str | None = None,
+    covariates: tuple[str, ...] = (),
+    gold: str | None = None,
 ) -> Census:
-    """Look at all rows once: find the workers, count what is missing, refuse what cannot be used."""
+    """Look at all rows once: find the workers, count what is missing, refuse what cannot be used.
+
+    The labels of groups take one more look at their column.
+    """
     need("pyspark", "spark")
     known = worker_variance if isinstance(worker_variance, str) else None
     if answer_variance is not None and worker_variance is not None:
@@ -75,7 +88,8 @@ def take_census(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
             "that of its answers if both are known."
         )
-    further = [name for name in (answer_variance, known) if name is not None]
+    columns = (answer_variance, known, groups, *covariates, gold)
+    further = [name for name in columns if name is not None]
     roles = choose(
         frame.columns, question=question, worker=worker, answer=answer, panel=None, numbers=further
     )
@@ -84,14 +98,20 @@ def take_census(
         numbers[VARIANCE] = answer_variance
     if known is not None:
         numbers[KNOWN] = known
-    table = _table(frame, roles, numbers)
+    attributes = Attributes(groups, covariates, gold)
+    numbers |= {part: name for part, name in attributes.columns.items() if part != GROUP}
+    table = _table(frame, roles, numbers, groups)
     counts = _count(table, numbers)
     _check(frame, roles, numbers, counts)
-    return _census(table, counts, numbers, worker_variance)
+    if groups is not None:
+        attributes = attributes._replace(labels=_labels(table, groups))
+    return _census(table, counts, numbers, worker_variance, attributes)
 
 
-def _table(frame: DataFrame, roles: Roles, numbers: Mapping[str, str]) -> DataFrame:
-    """Select ids and numbers, and whether what stands for a number is none."""
+def _table(
+    frame: DataFrame, roles: Roles, numbers: Mapping[str, str], groups: str | None
+) -> DataFrame:
+    """Select ids, labels and numbers, and whether what stands for a number is none."""
     columns = [
         _id(frame, roles.question, QUESTION).alias(QUESTION),
         _id(frame, roles.worker, WORKER).alias(WORKER),
@@ -99,6 +119,8 @@ def _table(frame: DataFrame, roles: Roles, numbers: Mapping[str, str]) -> DataFr
     for part, name in numbers.items():
         value, bad = _number(frame, name, part)
         columns += [value.alias(part), bad.alias(f"bad_{part}")]
+    if groups is not None:
+        columns.append(_label(frame, groups).alias(GROUP))
     return frame.select(*columns)
 
 
@@ -130,6 +152,30 @@ def _id(frame: DataFrame, name: str, argument: str) -> Column:
         f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, which cannot be told "
         f'apart as ids. Turn them into text or numbers, or pass {argument}="other_column".'
     )
+
+
+def _label(frame: DataFrame, name: str) -> Column:
+    """Return a column of labels, null where there is none: NaN and blank text are none."""
+    from pyspark.sql import functions, types
+
+    label = _id(frame, name, "groups")
+    if isinstance(_type_of(frame, name), types.StringType):
+        return functions.when(label.rlike(r"(?U)\S"), label)
+    return label
+
+
+def _labels(table: DataFrame, groups: str) -> Any:
+    """Return all labels in order, a pyarrow array."""
+    import pyarrow.compute as pc
+
+    some = table.select(GROUP).where(table[GROUP].isNotNull()).distinct().limit(MOST_LABELS + 1)
+    labels = some.toArrow()[GROUP].combine_chunks()
+    if len(labels) > MOST_LABELS:
+        raise AnswersError(
+            f"groups: column {quoted(groups)} has more than {MOST_LABELS:,} labels. Groups are of questions that are "
+            "alike: give fewer, or a number as a covariate."
+        )
+    return labels.take(pc.sort_indices(labels))
 
 
 def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
@@ -164,9 +210,11 @@ def _count(table: DataFrame, numbers: Mapping[str, str]) -> Any:
         functions.count("*").alias("rows"),
         functions.count(ANSWER).alias("answers"),
         functions.count_if(answered & table[QUESTION].isNull()).alias("no_question"),
-        functions.count_if(functions.abs(table[ANSWER]) > LARGEST_ANSWER).alias("large"),
     ]
     for part in numbers:
+        if part not in (VARIANCE, KNOWN):
+            large = functions.abs(table[part]) > LARGEST_ANSWER
+            counts.append(functions.count_if(large).alias(f"large_{part}"))
         counts += [
             functions.count_if(table[f"bad_{part}"]).alias(f"bad_{part}"),
             functions.count_if(functions.abs(table[part]) == float("inf")).alias(f"inf_{part}"),
@@ -187,7 +235,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
         return pc.sum(counts[name]).as_py() or 0
 
     for part, name in numbers.items():
-        other = ', or pass answer="other_column"' if part == ANSWER else ""
+        remedy = _remedy(part)
         if count := found(f"bad_{part}"):
             examples = _examples(frame, name, _number(frame, name, part)[1])
             raise _fault(
@@ -196,7 +244,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 n_rows,
                 ("is not a number", "are not numbers"),
                 examples,
-                f"Remove or mend these rows{other}.",
+                remedy or "Remove or mend these rows.",
             )
         if count := found(f"inf_{part}"):
             raise _fault(
@@ -207,16 +255,16 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 "",
                 "Remove these rows, or leave the value empty where there is none.",
             )
-    if count := found("large"):
-        beyond = f"beyond ±{LARGEST_ANSWER:g}"
-        raise _fault(
-            roles.answer,
-            count,
-            n_rows,
-            (f"is {beyond}", f"are {beyond}"),
-            "",
-            "Their squares overflow: remove these rows, or give answers in a larger unit.",
-        )
+        if part not in (VARIANCE, KNOWN) and (count := found(f"large_{part}")):
+            beyond = f"beyond ±{LARGEST_ANSWER:g}"
+            raise _fault(
+                name,
+                count,
+                n_rows,
+                (f"is {beyond}", f"are {beyond}"),
+                "",
+                "Their squares overflow: remove these rows, or give answers in a larger unit.",
+            )
     if not found("answers"):
         what = f"all {n_rows:,} values are missing" if n_rows else "the table has 0 rows"
         raise AnswersError(
@@ -235,6 +283,17 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
             )
 
 
+def _remedy(part: str) -> str:
+    """Say what to do about what is no number, where that depends on what it was to be."""
+    if part == ANSWER:
+        return 'Remove or mend these rows, or pass answer="other_column".'
+    if part == GOLD:
+        return "Give a finite number, or nothing where the truth is unknown."
+    if part.startswith("covariate-"):
+        return "Give finite numbers; use groups= for labels."
+    return ""
+
+
 def _examples(frame: DataFrame, name: str, bad: Column) -> str:
     some = frame.where(bad).select(_column(name).alias("value")).distinct()
     rows = some.orderBy("value").limit(MOST_ROWS).collect()
@@ -251,7 +310,11 @@ def _fault(
 
 
 def _census(
-    table: DataFrame, counts: Any, numbers: Mapping[str, str], worker_variance: Any
+    table: DataFrame,
+    counts: Any,
+    numbers: Mapping[str, str],
+    worker_variance: Any,
+    attributes: Attributes,
 ) -> Census:
     """Put the workers in order, and what is known of them."""
     import pyarrow as pa
@@ -262,10 +325,14 @@ def _census(
     counts = counts.take(pc.sort_indices(counts[WORKER])).combine_chunks()
     ids = counts[WORKER].combine_chunks()
     needed = [QUESTION, WORKER, ANSWER] + ([VARIANCE] if VARIANCE in numbers else [])
+    wanted = table[ANSWER].isNotNull()
+    if attributes.columns:
+        wanted |= table[QUESTION].isNotNull()
     return Census(
-        rows=table.where(table[ANSWER].isNotNull()).select(*needed),
+        rows=table.where(wanted).select(*needed, *attributes.columns),
         worker_ids=Ids(ids),
         worker_variance=_known(counts, Ids(ids), numbers, worker_variance),
+        attributes=attributes,
         n_rows=n_rows,
         n_missing=n_rows - n_answers,
         n_answers=n_answers,

@@ -11,14 +11,17 @@ Only DataFrame operations are used, hence it works with Spark Connect, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from trueup.engines.beside import Beside
+from trueup.engines.one_panel import OnePanel
 from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
 from trueup.engines.spark.census import take_census
-from trueup.engines.spark.recipes import Draw, Layer, Number, Step, Written, frozen
+from trueup.engines.spark.recipes import Draw, Layer, Number, Step, Stored, Written, frozen
 from trueup.engines.spark.tasks import (
     GATHERED,
     SENT,
@@ -29,16 +32,17 @@ from trueup.engines.spark.tasks import (
     visitor,
     writer,
 )
+from trueup.engines.truths import Truths
 from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
     from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.arrays import Bools, Floats
     from trueup.block import Block
     from trueup.engines.protocol import Journal, Kept, Sweep, Visit
     from trueup.engines.spark.recipes import Recipe
@@ -55,7 +59,7 @@ USUAL_SUMS, SHARE = 4, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class SparkProblem:
+class SparkProblem(OnePanel):
     """What is known of the answers in a Spark DataFrame; see `trueup.engines.protocol.Problem`."""
 
     n_questions: int
@@ -67,32 +71,12 @@ class SparkProblem:
     n_rows: int
     n_missing: int
     n_duplicates: int
-    n_panels: int = field(default=1, init=False)
+    beside: Beside = field(default_factory=Beside)
 
     @property
     def n_workers(self) -> int:
         """Number of workers."""
         return len(self.worker_ids)
-
-    @property
-    def panel_questions(self) -> Ints:
-        """Where the questions of the only panel begin and end."""
-        return np.array([0, self.n_questions])
-
-    @property
-    def panel_workers(self) -> Ints:
-        """Where the workers of the only panel begin and end."""
-        return np.array([0, self.n_workers])
-
-    @property
-    def worker_panel(self) -> Ints:
-        """Panel of each worker."""
-        return np.zeros(self.n_workers, dtype=np.int64)
-
-    @property
-    def worker_rank(self) -> Ints:
-        """Place of each worker among all ids in order: they are numbered so."""
-        return np.arange(self.n_workers)
 
 
 class Elsewhere:
@@ -144,6 +128,12 @@ class SparkEngine:
         The scale on which answers are combined, see `trueup.scale.Scale`.
     answer_variance, worker_variance
         As in `Answers.from_frame`.
+    groups : str, optional
+        Column with the group of each question.
+    covariates : str or sequence of str
+        Columns with numbers known of each question.
+    gold : mapping or str, optional
+        Known truths of some questions, by question id, or a column with them.
     partitions : int, optional
         Partitions of the blocks. Default: as many as tasks run at a time, or more for many answers.
     block_answers : int
@@ -165,10 +155,15 @@ class SparkEngine:
         bounds: tuple[float, float] | None = None,
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        groups: str | None = None,
+        covariates: str | Sequence[str] = (),
+        gold: Mapping[Any, float] | str | None = None,
         partitions: int | None = None,
         block_answers: int = BLOCK_ANSWERS,
     ) -> None:
         _check_duplicates(duplicates)
+        names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+        _check_columns(groups, names, gold)
         scale = Scale(transform, bounds)
         census = take_census(
             frame,
@@ -177,16 +172,25 @@ class SparkEngine:
             answer=answer,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
+            groups=groups,
+            covariates=tuple(dict.fromkeys(names)),
+            gold=gold if isinstance(gold, str) else None,
         )
-        ids = census.worker_ids
+        ids, attributes = census.worker_ids, census.attributes
+        question_type = census.rows.schema["question"].dataType
+        if isinstance(gold, Mapping):
+            truths = Truths.read(gold, _arrow_type(question_type), scale)
+            attributes = attributes._replace(truths=truths)
         parts = partitions or _partitions(frame, census.n_answers)
-        plan = Plan(ids.values, scale, max(block_answers, len(ids)))
+        plan = Plan(ids.values, scale, max(block_answers, len(ids)), attributes)
         rows = census.rows.repartition(parts, "question")
         rows = rows.sortWithinPartitions("question", "worker", "answer")
         blocks = rows.mapInArrow(plan.maker(), STORED).persist()
         try:
             about = blocks.select(*ABOUT).collect()
-            n_duplicates = check_faults(about, census.n_answers, scale, duplicates)
+            n_duplicates = check_faults(about, census.n_answers, plan, duplicates)
+            if attributes.truths is not None:
+                attributes.truths.check_found(_found(about, len(attributes.truths.ids)))
         except BaseException:
             blocks.unpersist()
             raise
@@ -202,9 +206,10 @@ class SparkEngine:
             n_rows=census.n_rows,
             n_missing=census.n_missing,
             n_duplicates=n_duplicates,
+            beside=attributes.beside,
         )
-        self._stored = _Stored(blocks, parts, Reader(len(ids), unit))
-        self._question_type = census.rows.schema["question"].dataType
+        self._stored = _Stored(blocks, parts, Reader(len(ids), unit, attributes.names))
+        self._question_type = question_type
         self._n_workers = len(ids)
         self._layer = Layer()
         self._recipes: dict[str, Recipe] = {}
@@ -321,7 +326,9 @@ class SparkEngine:
         )
 
     def _known(self, reads: Sequence[str]) -> dict[str, Recipe]:
-        return {name: self._recipes[name] for name in reads if name in self._recipes}
+        stored = {name: Stored(name) for name in self._stored.reader.names}
+        recipes = {**stored, **self._recipes}
+        return {name: recipes[name] for name in reads if name in recipes}
 
     def _shares(self) -> list[int]:
         """Return the borders of the shares in which sums over workers are sent: one for all where they are small."""
@@ -340,6 +347,33 @@ def _check_duplicates(duplicates: str) -> None:
         )
     if duplicates not in ("error", "mean"):
         raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error" or "mean".')
+
+
+def _check_columns(groups: object, covariates: Sequence[object], gold: object) -> None:
+    """Refuse forms that need all questions in memory."""
+    for argument, given in (("groups", groups), *(("covariates", each) for each in covariates)):
+        if not isinstance(given, str | None):
+            raise TrueupError(
+                f"{argument}: on a cluster it is the name of a column of the answers. Join it to them first."
+            )
+    if not isinstance(gold, Mapping | str | None):
+        raise TrueupError(
+            "gold: on a cluster it is a mapping from question to truth, or the name of a column of the answers."
+        )
+
+
+def _arrow_type(kind: Any) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return to_arrow_type(kind)
+
+
+def _found(about: list[Any], count: int) -> Bools:
+    """Tell which of the truths were found in some block."""
+    found = np.zeros(count, dtype=bool)
+    for row in about:
+        found[np.frombuffer(row["found"] or b"", dtype=np.int64)] = True
+    return found
 
 
 def _partitions(frame: DataFrame, n_answers: int) -> int:

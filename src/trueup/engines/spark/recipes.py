@@ -39,6 +39,13 @@ class Draw:
     seed: int
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A vector that is stored with the questions."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """Blocks after a change to those of the layer below; the lowest has those that are stored."""
@@ -70,7 +77,7 @@ class Written:
     name: str
 
 
-Recipe: TypeAlias = Number | Draw | Written
+Recipe: TypeAlias = Number | Draw | Stored | Written
 
 
 def frozen(function: Any) -> Any:
@@ -118,10 +125,14 @@ class Kitchen:
         As it is stored.
     hashes : array
         Hash of the id of each of its questions.
+    stored : mapping
+        Vectors that are stored with them.
     """
 
-    def __init__(self, block: Block, hashes: NDArray[np.uint64]) -> None:
-        self._block, self._hashes = block, hashes
+    def __init__(
+        self, block: Block, hashes: NDArray[np.uint64], stored: Mapping[str, Floats]
+    ) -> None:
+        self._block, self._hashes, self._stored = block, hashes, stored
         self._made: dict[Any, Any] = {}
 
     def block(self, layer: Layer) -> Block:
@@ -150,5 +161,7 @@ class Kitchen:
                 return np.full(self._block.n_questions, value)
             case Draw(seed):
                 return drawn(self._hashes, seed)
+            case Stored(name):
+                return self._stored[name]
             case Written(step, name):
                 return np.asarray((self.visit(step).questions or {})[name], dtype=np.float64)

@@ -49,7 +49,7 @@ def visitor(step: Step, reader: Reader, n_workers: int, shares: list[int]) -> Ta
         try:
             for row in reader.rows(batches):
                 part = row.part
-                kitchen = Kitchen(row.block, row.hashes)
+                kitchen = Kitchen(row.block, row.hashes, row.known)
                 found = kitchen.visit(step)
                 reduction.add(kitchen.block(step.layer), found)
                 written |= set(found.questions or ())
@@ -113,7 +113,7 @@ def gatherer(
         import pyarrow as pa
 
         for row in reader.rows(batches):
-            kitchen = Kitchen(row.block, row.hashes)
+            kitchen = Kitchen(row.block, row.hashes, row.known)
             block = kitchen.block(layer)
             chosen = np.ones(block.n_questions, dtype=bool)
             if inside is not None:
@@ -144,7 +144,7 @@ def writer(step: Step, reader: Reader, columns: dict[str, str]) -> Task:
 
         kinds = {"double": pa.float64(), "long": pa.int64(), "boolean": pa.bool_()}
         for row in reader.rows(batches):
-            found = Kitchen(row.block, row.hashes).visit(step).questions or {}
+            found = Kitchen(row.block, row.hashes, row.known).visit(step).questions or {}
             arrays = [read_ids(row.ids)]
             for name, kind in columns.items():
                 values = np.asarray(found[name])
