@@ -482,3 +482,23 @@ def test_files_beside_the_answers_are_taken_on_the_command_line(
     theirs = expected.questions.sort_values("question")
     assert found["question"].tolist() == theirs["question"].tolist()
     close(found[list(COLUMNS)], theirs[list(COLUMNS)])
+
+
+def test_workers_who_err_together_are_heard_as_one() -> None:
+    import pandas as pd
+
+    import trueup
+    import trueup.spark
+    from test_voices import judges, table
+
+    frame = pd.DataFrame(table(judges(2)[1]))
+    expected = trueup.estimate(frame)
+    with trueup.spark.estimate(session().createDataFrame(frame), partitions=2) as est:
+        questions = est.questions.toPandas().set_index("question").sort_index()
+        workers = est.workers.toPandas().set_index("worker").sort_index()
+    assert est.diagnosis.voices == expected.diagnosis.voices != ""
+    theirs = expected.questions.set_index("question").sort_index()
+    np.testing.assert_allclose(questions, theirs[questions.columns], rtol=1e-9, atol=1e-9)
+    theirs = expected.workers.set_index("worker").sort_index()
+    for name in ("weight", "variance", "n_answers"):
+        np.testing.assert_allclose(workers[name], theirs[name], rtol=1e-9)

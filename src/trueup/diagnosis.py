@@ -226,6 +226,7 @@ class Findings:
             f"{counted(answers.n_questions, 'question')}"
         )
         lines = [f"{size}; first step: {about.method}{why}"]
+        lines += [about.voices] if about.voices else []
         lines += [f"warning: {text}" for text in about.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
         if self.together is not None:

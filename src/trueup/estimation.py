@@ -68,7 +68,8 @@ def estimate(
     method : str or Algorithm
         The first step: "auto" (chosen by held-out workers), "native", "mean", "median", "weighted_median", "blue",
         "dtd", "catd", "gtm", "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an
-        algorithm such as `CRH(scale="var")`. With known `worker_variance`, "auto" is "blue".
+        algorithm such as `CRH(scale="var")`. With known `worker_variance`, "auto" is "blue"; else workers whose errors
+        clearly correlate count as one with it, see `trueup.voices`.
     shrink : str or ShrinkRule
         The second step: "adaptive" (a normal prior, and bolder ones where they earn their place), "normal", "mixture",
         "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", "none", or a rule such as
@@ -183,6 +184,7 @@ def solved(
         biases=solution.biases,
         groups=known.groups,
         calibration=solution.calibration,
+        voices=solution.voices,
         plan=plan,
         known=known,
     )
@@ -209,7 +211,10 @@ def make_plan(
     check_threads(threads)
     if not isinstance(bias, bool | np.bool_):
         raise TrueupError(f"bias: found {quoted(bias)}, must be True or False.")
-    return Plan(method, rule, variance, bool(bias), float(level), max_iter, tol, seed, threads)
+    limits = (max_iter, tol, seed, threads)
+    # Who names a method gets that method; what is chosen is chosen for voices.
+    voices = isinstance(method, str) and method == "auto"
+    return Plan(method, rule, variance, bool(bias), float(level), *limits, voices)
 
 
 @dataclass(frozen=True, eq=False)

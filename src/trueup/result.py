@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from trueup.io.table import Ids
     from trueup.second_step import SecondStepResult
     from trueup.solution import Plan
+    from trueup.voices import Voices
 
 # How many questions `print` shows, and how much of an id.
 SHOWN = 5
@@ -57,6 +58,8 @@ class Diagnosis:
         The two steps.
     why : str
         Why the method was chosen, if it was.
+    voices : str
+        Which workers err together and count as one, in words.
     second_step : str
         What the second step did, in words.
     gold : str
@@ -72,6 +75,7 @@ class Diagnosis:
     iterations: int
     settled: bool
     why: str = ""
+    voices: str = ""
     second_step: str = ""
     gold: str = ""
     assumptions: tuple[str, ...] = ()
@@ -80,6 +84,8 @@ class Diagnosis:
     def __str__(self) -> str:
         why = f" ({self.why})" if self.why else ""
         lines = [f"method {self.method}{why}, shrink {self.shrink}"]
+        if self.voices:
+            lines.append(self.voices)
         if self.iterations:
             rest = "" if self.settled else ", after which the truths had not come to rest"
             lines.append(counted(self.iterations, "iteration") + rest)
@@ -106,6 +112,8 @@ class Estimate:
         Biases of the workers, where they were asked for.
     calibration : Calibration or None
         The error that all workers share, where gold questions showed it.
+    voices : Voices or None
+        Who speaks for whom, where workers err together.
     plan, known : Plan, Known
         What was asked for, and what the caller knew of the questions.
     """
@@ -125,6 +133,7 @@ class Estimate:
     biases: Biases | None = None
     groups: Labels | None = None
     calibration: Calibration | None = None
+    voices: Voices | None = None
     plan: Plan | None = None
     known: Known | None = None
 

@@ -175,6 +175,8 @@ def _found_arrays(est: Estimate) -> dict[str, NDArray[Any]]:
     arrays |= {f"worker.{name}": array for name, array in of_workers.items()}
     arrays |= {f"state.{number}": each for number, each in enumerate(found.state.values.values())}
     arrays |= {f"column.{name}": getattr(est, name) for name in COLUMNS}
+    if est.voices is not None:
+        arrays["worker.speaker"] = est.voices.speaker.astype(np.float64)
     if est.biases is not None:
         arrays |= {f"bias.{name}": getattr(est.biases, name) for name in BIASES}
     return {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}

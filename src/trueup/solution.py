@@ -7,7 +7,7 @@ a question stays with the engine, under the names of `COLUMNS` once it is final.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from trueup.gold import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.intervals import student_quantile
 from trueup.result import Diagnosis
 from trueup.second_step import second_step
+from trueup.voices import find_voices
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm, State
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from trueup.second_step import SecondStepResult
     from trueup.shrinkage import ShrinkRule
     from trueup.shrinkage.bolder import Earned
+    from trueup.voices import Voices
 
 INTERVALS = (
     "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
@@ -69,7 +71,10 @@ UNKNOWN = ("lower", "upper", "std_error", "base_std_error")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is to be done; see `trueup.estimate`."""
+    """What is to be done; see `trueup.estimate`.
+
+    `voices`: workers who err together count as one.
+    """
 
     method: str | Algorithm
     rule: ShrinkRule
@@ -80,6 +85,7 @@ class Plan:
     tol: float
     seed: int
     threads: int | None
+    voices: bool = False
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -92,7 +98,7 @@ class Solution:
     """What came out; the numbers of each question are kept by the engine.
 
     `root` looks at the answers as they are, `engine` at those that were combined: less the biases, where these were
-    taken off.
+    taken off, and with one voice for workers who err together.
     """
 
     plan: Plan
@@ -103,6 +109,7 @@ class Solution:
     biases: Biases | None
     calibration: Calibration | None
     diagnosis: Diagnosis
+    voices: Voices | None = None
 
 
 def solve(
@@ -123,7 +130,11 @@ def solve(
     where unknown.
     """
     biases = estimate_biases(engine) if plan.bias else None
-    clean = engine if biases is None else biases.remove(engine)
+    each = engine if biases is None else biases.remove(engine)
+    voices = None
+    if plan.voices and engine.problem.worker_variance is None:
+        voices = find_voices(each, plan.seed)
+    clean = each if voices is None else voices.hear(each)
     algorithm, why = _first_step(clean, plan, bar)
     lesson = _lesson(clean, plan) if gold else None
     aggregate = run(
@@ -159,12 +170,16 @@ def solve(
         iterations=int(aggregate.iterations.max(initial=0)),
         settled=bool(aggregate.settled.all()),
         why=why,
+        voices="" if voices is None else voices.said,
         second_step=str(moved),
         gold=gold_says,
         assumptions=() if calibration is not None else _assumptions(moved),
         warnings=(*said, *_reversed(moved)),
     )
-    return Solution(plan, engine, clean, aggregate, moved, biases, calibration, diagnosis)
+    if voices is not None:
+        aggregate = voices.tell(aggregate, moved.noise, each)
+        moved = replace(moved, noise=None)
+    return Solution(plan, engine, clean, aggregate, moved, biases, calibration, diagnosis, voices)
 
 
 def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, str]:

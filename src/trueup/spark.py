@@ -151,7 +151,7 @@ class SparkEstimate(Outcome):
             **cls.told(solution),
             questions=found.frame(
                 _columns,
-                tuple(COLUMNS.values()),
+                (*COLUMNS.values(), *([] if solution.voices is None else ["answered"])),
                 columns={**dict.fromkeys(COLUMNS, "double"), "n_answers": "long"},
             ),
             workers=frame.sparkSession.createDataFrame(table),
@@ -172,7 +172,8 @@ class SparkEstimate(Outcome):
 def _columns(block: Block, kept: Kept) -> Visit:
     """Return the columns of the questions under the names they are reported by."""
     found = {column: kept[name] for column, name in COLUMNS.items()}
-    return Visit(questions={**found, "n_answers": block.counts.astype(float)})
+    # Blocks in which workers are heard as one have fewer answers than were given.
+    return Visit(questions={**found, "n_answers": kept.get("answered", block.counts.astype(float))})
 
 
 def compare(

@@ -38,6 +38,7 @@ from trueup.shrinkage import find as find_rule
 from trueup.shrinkage.bolder import Earned
 from trueup.shrinkage.mixture import MOST
 from trueup.solution import COLUMNS, UNKNOWN, Plan
+from trueup.voices import Voices
 
 if TYPE_CHECKING:
     import os
@@ -296,6 +297,7 @@ def _plan(about: dict[str, Any], arrays: Arrays, answers: Answers) -> tuple[Algo
         tol=tol,
         seed=_count(about["seed"]),
         threads=None,
+        voices=about["chosen"] is True,
     )
     return algorithm, plan
 
@@ -368,11 +370,14 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         moved=np.array([float(moved)]),
         has_variance=not np.isnan(first["variance"]).any(),
     )
+    voices, heard = _voices(arrays, n), clean
+    if voices is not None:
+        heard = voices.hear(clean)
     return Loaded.of(
         partial(
             second_step,
-            clean.gather(),
-            aggregate,
+            heard.gather(),
+            aggregate if voices is None else voices.ask(aggregate, heard),
             plan.rule,
             plan.variance,
             groups=None if known.groups is None else known.groups.codes,
@@ -391,9 +396,19 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         biases=biases,
         groups=known.groups,
         calibration=_calibration(meta["calibration"]),
+        voices=voices,
         plan=plan,
         known=known,
     )
+
+
+def _voices(arrays: Arrays, n_workers: int) -> Voices | None:
+    if "worker.speaker" not in arrays:
+        return None
+    speaker = _vector(arrays, "worker.speaker", n_workers).astype(np.int64)
+    check(((speaker >= 0) & (speaker < n_workers)).all(), "who speaks for whom")
+    check((speaker[speaker] == speaker).all(), "who speaks for whom")
+    return Voices(speaker)
 
 
 class Loaded(Estimate):
@@ -448,9 +463,9 @@ class Loaded(Estimate):
 
 
 def _diagnosis(about: dict[str, Any]) -> Diagnosis:
-    words = ("method", "shrink", "why", "second_step", "gold")
+    words = ("method", "shrink", "why", "voices", "second_step", "gold")
     return Diagnosis(
-        **{name: _line(about[name]) for name in words},
+        **{name: _line(about.get(name, "")) for name in words},
         iterations=_count(about["iterations"]),
         settled=about["settled"] is True,
         assumptions=tuple(map(_line, about["assumptions"])),

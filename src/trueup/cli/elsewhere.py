@@ -107,6 +107,7 @@ def summary(est: Outcome, least: dict[str, list[Any]], workers: Any) -> str:
         )
         lines += [f"  {example}" for example in est.malformed[:SHOWN]]
     lines += ["", f"First step: {about.method}" + (f" ({about.why})" if about.why else "")]
+    lines += [about.voices[:1].upper() + about.voices[1:]] if about.voices else []
     lines += [about.second_step[:1].upper() + about.second_step[1:]] if about.second_step else []
     lines += [about.gold] if about.gold else []
     lines += [f"Warning: {as_options(text)}" for text in about.warnings]

@@ -101,6 +101,8 @@ class MemoryEngine:
         if inside is None:
             if self._as_read:
                 return self.problem
+            if sum(len(block.values) for block in self.blocks) != self.problem.n_answers:
+                return self.gather(lambda block, kept: np.ones(block.n_questions, dtype=bool))  # noqa: ARG005
             values, centre = (
                 np.concatenate([getattr(block, name) for block in self.blocks])
                 for name in ("values", "centre")

@@ -143,6 +143,8 @@ def _chosen(facts: Facts) -> str:
         text += (
             f" After {counted(said.iterations, 'iteration')} the values had not come fully to rest."
         )
+    if said.voices:
+        text += f" {said.voices[:1].upper()}{said.voices[1:]}."
     if facts.est.biases is not None:
         text += " The bias of each worker was estimated and taken off first."
     return text
