@@ -44,18 +44,27 @@ est = trueup.estimate(table, duplicates="mean", bounds=(0, 10))
 print(together(est), "\n")
 
 # --- 3. One family, one voice -----------------------------------------------------------------------------------------
-# The two judges that were found get one name; duplicates="mean" then makes one opinion of all their runs.
+# Errors that correlate so clearly are not counted twice: the default hears the two as one. In a small panel the answers
+# do not always tell who errs together, so if you know the families, give the judges of each one name; duplicates="mean"
+# then makes one opinion of all their runs.
+print(est.diagnosis.voices, "\n")
 family = {"alpha-large": "alpha", "alpha-small": "alpha"}
-table["worker"] = [family.get(judge, judge) for judge in judge_of_row]
-merged = trueup.estimate(table, duplicates="mean", bounds=(0, 10))
+named = {**table, "worker": [family.get(judge, judge) for judge in judge_of_row]}
+merged = trueup.estimate(named, duplicates="mean", bounds=(0, 10))
 
 # --- Was it worth it? -------------------------------------------------------------------------------------------------
-# Only possible because we made up the true scores. An interval of 95% should contain 95% of them. Look at the second
-# line: two judges who agree because they err together look better than they are, get more weight than they deserve, and
-# make the intervals too short. So always ask who errs together before you trust a small panel.
-table["worker"] = judge_of_row
+# Only possible because we made up the true scores. An interval of 95% should contain 95% of them. A method that you
+# name hears every judge. Look at the second line: two judges who agree because they err together look better than they
+# are, get more weight than they deserve, and make the intervals too short.
 mean = trueup.estimate(table, method="mean", shrink="none", duplicates="mean")
-for name, each in (("plain mean", mean), ("five judges", est), ("family is one voice", merged)):
+five = trueup.estimate(table, method="native", duplicates="mean", bounds=(0, 10))
+shown = {
+    "plain mean": mean,
+    "five judges": five,
+    "found by trueup": est,
+    "family is one voice": merged,
+}
+for name, each in shown.items():
     error = np.sqrt(np.mean((each.estimate - true_score) ** 2))
     covered = np.mean((each.lower <= true_score) & (true_score <= each.upper))
     width = np.mean(each.upper - each.lower)
