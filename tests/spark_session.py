@@ -22,6 +22,8 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.executorEnv.PYTHONPATH": SEARCHED,
+    # Short jobs: what the JVM would gain by compiling for longer never comes back.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
