@@ -297,6 +297,19 @@ def test_panels_do_not_depend_on_each_other() -> None:
     assert_mean(error[:, 0] * error[:, 1], 0.0)
 
 
+def test_what_is_no_seed_is_refused_in_a_line() -> None:
+    answers = simulate(5, 8).answers
+    for seed in (-1, "x" * 5000, 1.5, None):
+        wrong: Any = {"seed": seed}
+        with pytest.raises(TrueupError, match=r"^seed: found .* must be a whole number") as told:
+            simulate(5, 8, **wrong)
+        assert len(str(told.value)) < 200
+        with pytest.raises(TrueupError, match=r"^seed: "):
+            answers.sample(2, workers=2, questions=2, **wrong)
+        with pytest.raises(TrueupError, match=r"^seed: "):
+            answers.bootstrap(2, **wrong)
+
+
 @pytest.mark.parametrize("options", [{}, EVERYTHING, {"answers_per_question": 2}])
 def test_the_seed_decides_everything(options: dict[str, Any]) -> None:
     one, again, other = (simulate(5, 8, seed=seed, **options) for seed in (1, 1, 2))

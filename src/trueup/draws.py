@@ -36,6 +36,12 @@ def check_seed(seed: object) -> None:
         raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
 
 
+def generator(seed: int) -> np.random.Generator:
+    """Return the random numbers that belong to a seed."""
+    check_seed(seed)
+    return np.random.default_rng(seed)
+
+
 def id_order(answers: Problem) -> Ints:
     """Return the workers panel by panel, in the order of their ids."""
     return np.lexsort((answers.worker_rank, answers.worker_panel))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import compact, expand, group_order, narrow, offsets
-from trueup.draws import id_order, places
+from trueup.draws import generator, id_order, places
 from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def sample(
     _single(answers, n_panels)
     _enough("workers", workers, answers.n_workers)
     _enough("questions", questions, answers.n_questions)
-    worker_rng, question_rng = np.random.default_rng(seed).spawn(2)
+    worker_rng, question_rng = generator(seed).spawn(2)
     expected = questions * answers.n_answers // answers.n_questions
     parts = []
     for first, count in _chunks(n_panels, max(answers.n_workers, answers.n_questions, expected)):
@@ -126,7 +126,7 @@ def sample_answers(
     eligible = np.flatnonzero(answers.counts >= answers_each)
     _enough("answers_each", answers_each, int(answers.counts.max(initial=0)))
     _enough(f"questions (with {answers_each} answers)", questions, len(eligible))
-    question_rng, answer_rng = np.random.default_rng(seed).spawn(2)
+    question_rng, answer_rng = generator(seed).spawn(2)
     expected = int(answers.counts[eligible].sum()) * questions // len(eligible)
     parts = []
     for first, count in _chunks(n_panels, max(len(eligible), expected)):
@@ -152,7 +152,7 @@ def sample_blocks(
     """
     _single(answers, n_panels)
     question = np.repeat(np.arange(answers.n_questions), answers.counts)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     kinds = np.unique(blocks)
     of_block = {int(b): np.flatnonzero(blocks == b) for b in kinds}
     people = {int(b): np.unique(answers.workers[blocks[question] == b]) for b in kinds}
@@ -177,7 +177,7 @@ def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
     """
     _single(answers, n_panels)
     n = answers.n_workers
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     drawn = id_order(answers)[rng.integers(0, n, size=(n_panels, n)).ravel()]
     by_worker = group_order(answers.workers, n)
     start = offsets(np.bincount(answers.workers, minlength=n))

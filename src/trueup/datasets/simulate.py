@@ -16,6 +16,7 @@ import numpy as np
 from trueup.answers import Answers, Origin
 from trueup.arrays import narrow, offsets
 from trueup.build import centre_in_place
+from trueup.draws import generator
 from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
 
@@ -143,7 +144,7 @@ def simulate(
     _real("spammers", spammers, most=1.0)
     _real("correlation", correlation, most=1.0)
     _real("density", density, most=1.0)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     m, n = panels * questions, panels * workers
     true = _truths(rng, truth, truth_mean, truth_scale, panels, questions)
     spread = _variances(rng, variance, panels, workers) * variance_scale
