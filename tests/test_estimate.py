@@ -293,3 +293,16 @@ def test_options_of_answers_belong_where_the_answers_are_made() -> None:
     answers = Answers.of(COLUMNS)
     with pytest.raises(TrueupError, match=r"Answers\.of"):
         trueup.estimate(answers, transform="log")
+
+
+@pytest.mark.parametrize("method", ["auto", "native", "gtm", "crh", "dtd", "student_t"])
+def test_answers_that_differ_by_next_to_nothing_agree(method: str) -> None:
+    """Squares of such differences are hardly numbers, and their inverse is none."""
+    x = np.zeros((4, 6))
+    x[3, 2:5] = 1.0, 1.0, 1e-161
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        est = trueup.estimate(x, method)
+    np.testing.assert_allclose(
+        est.estimate, trueup.estimate(np.where(x < 1, 0.0, x), method).estimate
+    )

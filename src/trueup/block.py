@@ -43,6 +43,8 @@ Scaling = Literal["informative", "inverse_std", "inverse_variance"]
 
 # Spreads below this share of the largest deviation from the centre are rounding, not disagreement.
 ROUNDING = 1e-12
+# Answers that differ by less agree: the square of such a difference is hardly a number.
+SMALLEST_STD = 1e-140
 
 _ones: Floats = np.ones(0)
 
@@ -148,7 +150,8 @@ class Block:
         """Standard deviation of each question (divisor k), exactly 0 where all answers agree."""
         deviation = self.residuals(self.mean)
         std = np.sqrt(self.by_question(deviation * deviation) / self.counts)
-        std[std <= ROUNDING * segment_max(np.abs(self.values), self.indptr.astype(np.int64))] = 0.0
+        largest = segment_max(np.abs(self.values), self.indptr.astype(np.int64))
+        std[std <= np.maximum(ROUNDING * largest, SMALLEST_STD)] = 0.0
         return std
 
     @cached_property

@@ -25,7 +25,12 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> None:
 
 def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> None:
     """Refuse what is no number from `least` to `most`."""
-    if not isinstance(value, int | float | np.integer | np.floating) or not least <= value <= most:
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    # As Python compares numbers: numpy would make the limits narrow floats first.
+    if (
+        not is_number
+        or not least <= (float(value) if isinstance(value, np.floating) else value) <= most
+    ):
         raise TrueupError(
             f"{name}: found {quoted(value)}, must be a number from {least:g} to {most:g}."
         )

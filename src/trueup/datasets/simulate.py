@@ -251,7 +251,9 @@ def _truths(
     if truth == "mostly_zero":
         away = rng.random(size) >= ZEROS
         return mean + scale * away * rng.normal(0.0, REST_SD, size)
-    raise TrueupError(f"truth: {truth!r} is not one of {', '.join(get_args(Truth))}, or an array.")
+    raise TrueupError(
+        f"truth: {quoted(truth)} is not one of {', '.join(get_args(Truth))}, or an array."
+    )
 
 
 def _variances(
@@ -278,7 +280,7 @@ def _variances(
             drawn[low] = rng.normal(1.0, 0.5, np.count_nonzero(low))
         return drawn
     raise TrueupError(
-        f"variance: {variance!r} is not one of {', '.join(get_args(Variance))}, or an array."
+        f"variance: {quoted(variance)} is not one of {', '.join(get_args(Variance))}, or an array."
     )
 
 
@@ -292,7 +294,7 @@ def _noise(rng: np.random.Generator, noise: str, size: int) -> Floats:
         return math.sqrt(0.5) * rng.standard_t(4, size)
     if noise == "exponential":
         return rng.standard_exponential(size) - 1.0
-    raise TrueupError(f"noise: {noise!r} is not one of {', '.join(get_args(Noise))}.")
+    raise TrueupError(f"noise: {quoted(noise)} is not one of {', '.join(get_args(Noise))}.")
 
 
 def _answerers(

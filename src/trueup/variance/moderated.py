@@ -25,7 +25,7 @@ import numpy as np
 
 from trueup.arrays import segment_sum
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, quoted
 from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
@@ -75,7 +75,7 @@ def moderated(
     """
     unknown = set(without) - set(PIECES)
     if unknown:
-        raise TrueupError(f"without: {min(unknown)!r} is not one of {', '.join(PIECES)}.")
+        raise TrueupError(f"without: {quoted(min(unknown))} is not one of {', '.join(PIECES)}.")
     engine, facts = aggregate.engine, aggregate.facts
     if noise is None or without:
         noise = worker_noise(engine, bias=aggregate.bias, facts=facts, without=without)

@@ -21,7 +21,7 @@ from trueup.engines.disk.sorting import sort
 from trueup.engines.disk.stored import FORMAT, Stored
 from trueup.engines.disk.stream import Limits, check_stands, open_files
 from trueup.engines.memory import check_threads
-from trueup.errors import AnswersError, TrueupError
+from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.delimited import Layout
 from trueup.io.paths import find_paths
 from trueup.io.source import label_of
@@ -92,7 +92,7 @@ def ingest(
     """
     check_threads(threads)
     if duplicates not in ("error", "mean", "first"):
-        raise AnswersError(f'duplicates: {duplicates!r} is not "error", "mean" or "first".')
+        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
