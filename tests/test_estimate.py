@@ -306,3 +306,16 @@ def test_answers_that_differ_by_next_to_nothing_agree(method: str) -> None:
     np.testing.assert_allclose(
         est.estimate, trueup.estimate(np.where(x < 1, 0.0, x), method).estimate
     )
+
+
+def test_narrow_numbers_of_numpy_are_numbers() -> None:
+    """Limits beyond what 32 bits hold are limits all the same."""
+    x = np.random.default_rng(0).normal(size=(4, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = trueup.estimate(x, "weighted_median", tol=np.float32(0.5))  # type: ignore[arg-type]
+        algorithm = trueup.algorithms.WeightedMedian(nu0=np.float32(0.5))  # type: ignore[arg-type]
+        trueup.estimate(x, algorithm)
+    assert found.diagnosis.settled
+    with pytest.raises(TrueupError, match=r"^tol: "):
+        trueup.estimate(x, tol=10**400)

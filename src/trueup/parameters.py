@@ -23,14 +23,15 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> None:
         raise TrueupError(f"{name}: {quoted(value)} is not {', '.join(some)} or {last}.")
 
 
+def plain(value: Any) -> Any:
+    """Return a number that is compared as Python does: with a narrow one numpy makes the other narrow, too."""
+    return float(value) if isinstance(value, np.floating) else value
+
+
 def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> None:
     """Refuse what is no number from `least` to `most`."""
     is_number = isinstance(value, int | float | np.integer | np.floating)
-    # As Python compares numbers: numpy would make the limits narrow floats first.
-    if (
-        not is_number
-        or not least <= (float(value) if isinstance(value, np.floating) else value) <= most
-    ):
+    if not is_number or not least <= plain(value) <= most:
         raise TrueupError(
             f"{name}: found {quoted(value)}, must be a number from {least:g} to {most:g}."
         )

@@ -14,7 +14,7 @@ from trueup.arrays import segment_max, segment_sum
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
-from trueup.parameters import LARGEST
+from trueup.parameters import LARGEST, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +142,7 @@ def check_limits(max_iter: object, tol: object) -> None:
             f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
         )
     is_number = isinstance(tol, int | float | np.integer | np.floating)
-    if not is_number or not 0 <= tol <= LARGEST:  # type: ignore[operator]
+    if not is_number or not 0 <= plain(tol) <= LARGEST:
         raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
 
 

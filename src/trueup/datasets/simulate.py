@@ -19,6 +19,7 @@ from trueup.build import centre_in_place
 from trueup.draws import generator
 from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
+from trueup.parameters import yes_or_no
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,6 +145,8 @@ def simulate(
     _real("spammers", spammers, most=1.0)
     _real("correlation", correlation, most=1.0)
     _real("density", density, most=1.0)
+    yes_or_no("as_std", as_std)
+    yes_or_no("centred", centred)
     rng = generator(seed)
     m, n = panels * questions, panels * workers
     true = _truths(rng, truth, truth_mean, truth_scale, panels, questions)
