@@ -319,3 +319,9 @@ def test_narrow_numbers_of_numpy_are_numbers() -> None:
     assert found.diagnosis.settled
     with pytest.raises(TrueupError, match=r"^tol: "):
         trueup.estimate(x, tol=10**400)
+
+
+@pytest.mark.parametrize("method", [np.arange(3.0), 7, "best"])
+def test_what_is_no_method_is_refused_before_anything_is_read(method: Any) -> None:
+    with pytest.raises(TrueupError, match=r"^method: "):
+        trueup.estimate("no such file.csv", method)

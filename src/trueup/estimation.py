@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
+from trueup.algorithms.registry import find
 from trueup.answers import FILE_OPTIONS, Answers
 from trueup.choose import CANDIDATES
 from trueup.draws import check_seed
@@ -211,10 +212,11 @@ def make_plan(
     check_threads(threads)
     if not isinstance(bias, bool | np.bool_):
         raise TrueupError(f"bias: found {quoted(bias)}, must be True or False.")
-    limits = (max_iter, tol, seed, threads)
+    plan = Plan(method, rule, variance, bool(bias), float(level), max_iter, tol, seed, threads)
+    if not plan.chooses:
+        find(method)  # what is no method is refused before anything is read
     # Who names a method gets that method; what is chosen is chosen for voices.
-    voices = isinstance(method, str) and method == "auto"
-    return Plan(method, rule, variance, bool(bias), float(level), *limits, voices)
+    return replace(plan, voices=plan.chooses)
 
 
 @dataclass(frozen=True, eq=False)

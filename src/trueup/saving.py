@@ -50,7 +50,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             "duplicates": origin.n_duplicates,
         },
         "plan": {
-            "chosen": saved.plan.method == "auto",
+            "chosen": saved.plan.chooses,
             "method": _described(saved.algorithm, find_method, "method"),
             "rule": _described(saved.plan.rule, find_rule, "shrink"),
             "variance": variance,

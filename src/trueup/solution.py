@@ -88,6 +88,11 @@ class Plan:
     voices: bool = False
 
     @property
+    def chooses(self) -> bool:
+        """Whether the first step is chosen by held-out workers."""
+        return isinstance(self.method, str) and self.method == "auto"
+
+    @property
     def limits(self) -> dict[str, Any]:
         """What every run of a first step is told."""
         return {"max_iter": self.max_iter, "tol": self.tol, "threads": self.threads}
@@ -184,7 +189,7 @@ def solve(
 
 def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, str]:
     """Return the first step, and why it was chosen if it was."""
-    if plan.method != "auto":
+    if not plan.chooses:
         return find(plan.method), ""
     if engine.problem.worker_variance is not None:
         return find("blue"), "worker variances are known"
