@@ -93,7 +93,7 @@ coverage:
 	@$(RUN) -m coverage erase
 	@$(RUN) -m coverage run -m pytest -q -n $(JOBS) --maxprocesses 8 $(COVERAGE_WITHOUT) $(PYTEST_ARGS)
 	@$(RUN) -m coverage combine -q
-	@$(RUN) -m coverage report --fail-under=95
+	@$(RUN) -m coverage report --include='src/trueup/*' --fail-under=95
 
 bench:
 	@$(VENV) bench

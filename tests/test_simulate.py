@@ -373,3 +373,8 @@ def test_a_bad_argument_is_named(argument: str, value: object) -> None:
 
     with pytest.raises(TrueupError, match=rf"^{argument}: "):
         simulate(**options)
+
+
+def test_a_scale_of_minus_zero_is_zero() -> None:
+    drawn = simulate(4, 6, truth_scale=-0.0, bias=-0.0)
+    np.testing.assert_array_equal(drawn.truth, drawn.truth[0])

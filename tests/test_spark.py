@@ -410,6 +410,8 @@ def test_errors_of_visits_come_back_and_vectors_stay() -> None:
 def test_in_a_process_of_its_own(script: str) -> None:
     if script == "spark_lost_executor.py" and not Path("/proc/self/stat").exists():
         pytest.skip("needs Linux (/proc)")
+    if script == "spark_connect.py":
+        pytest.importorskip("grpc", reason="needs grpc (Spark Connect)")
     path = Path(__file__).parent / script
     done = subprocess.run(  # noqa: S603
         [sys.executable, path], capture_output=True, text=True, timeout=300, check=False

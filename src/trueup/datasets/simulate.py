@@ -145,6 +145,7 @@ def simulate(
     _real("spammers", spammers, most=1.0)
     _real("correlation", correlation, most=1.0)
     _real("density", density, most=1.0)
+    truth_scale, bias = truth_scale + 0.0, bias + 0.0  # -0.0 is no scale to numpy
     yes_or_no("as_std", as_std)
     yes_or_no("centred", centred)
     rng = generator(seed)

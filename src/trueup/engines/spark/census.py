@@ -145,7 +145,8 @@ def _id(frame: DataFrame, name: str, argument: str) -> Column:
         # 0.0 and -0.0 are one id
         plain = _column(name).cast("double") + functions.lit(0.0)
         return functions.nullif(plain, functions.lit(float("nan")))
-    plain_types = (types.NumericType, types.BooleanType, types.DateType, types.DatetimeType)
+    times = (types.DateType, types.TimestampType, types.TimestampNTZType)
+    plain_types = (types.NumericType, types.BooleanType, *times)
     if isinstance(kind, plain_types):
         return _column(name)
     raise AnswersError(
