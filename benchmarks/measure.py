@@ -138,8 +138,11 @@ def inline(rows: list[dict[str, Any]]) -> Any:
 
 def draw(name: str, chart: Any) -> str:
     """Write a chart as SVG, and return the line that shows it."""
-    chart.save(str(FOLDER / f"{name}.svg"))
-    return f"![{name}]({name}.svg)"
+    path = (
+        FOLDER.parent / "docs" / "pictures" / f"benchmark-{name}.svg"
+    )  # the documentation shows it, too
+    chart.save(str(path))
+    return f"![{name}](../docs/pictures/{path.name})"
 
 
 def machine(*packages: str) -> str:

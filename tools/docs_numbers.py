@@ -507,6 +507,39 @@ def billions() -> str:
     return table(["", "time on disk", "room on the disk"], rows)
 
 
+def _tables(heading: str, section: str) -> str:
+    """Return the tables of a benchmark below its first heading, with what stands above each but the text."""
+    text = _benchmark_file().partition(f"<!-- begin {section} -->")[2].partition("<!-- end")[0]
+    lines = text.partition(f"## {heading}\n")[2].splitlines()
+    keep = [line for line in lines if line.startswith(("|", "###")) or not line]
+    said = [f"**{line.lstrip('# ')}**" if line.startswith("#") else line for line in keep]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(said)).strip()
+
+
+@numbers("average", slow=True)
+def average() -> str:
+    """Return the tables against the average of each question."""
+    return _tables("Against the average of each question", "alternatives")
+
+
+@numbers("updates", slow=True)
+def updates() -> str:
+    """Return the table of the benchmark of updates."""
+    return _tables("Updates", "update")
+
+
+@numbers("cluster", slow=True)
+def cluster() -> str:
+    """Return the table of an iteration on Spark."""
+    return _tables("Spark", "spark")
+
+
+@numbers("models", slow=True)
+def models() -> str:
+    """Return the tables against other models of the same data."""
+    return _tables("Against other models", "peers")
+
+
 def _duration(seconds: float) -> str:
     for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
