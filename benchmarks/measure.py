@@ -141,7 +141,8 @@ def draw(name: str, chart: Any) -> str:
     path = (
         FOLDER.parent / "docs" / "pictures" / f"benchmark-{name}.svg"
     )  # the documentation shows it, too
-    chart.save(str(path))
+    # Other fonts than the one it is measured with may be wider.
+    chart.properties(padding={"left": 5, "top": 5, "right": 40, "bottom": 5}).save(str(path))
     return f"![{name}](../docs/pictures/{path.name})"
 
 
