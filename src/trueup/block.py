@@ -44,7 +44,7 @@ Scaling = Literal["informative", "inverse_std", "inverse_variance"]
 # Spreads below this share of the largest deviation from the centre are rounding, not disagreement.
 ROUNDING = 1e-12
 # Answers that differ by less agree: the square of such a difference is hardly a number.
-SMALLEST_STD = 1e-140
+SMALLEST_STD = 1e-150
 
 _ones: Floats = np.ones(0)
 
