@@ -217,3 +217,12 @@ def test_where_biases_explain_all_units_change_nothing(scale: float) -> None:
     est = trueup.estimate(x, "mean")
     assert not est.second_step.certainty.shift.any()
     np.testing.assert_allclose(est.second_step.certainty.v, scale**2 / 9)
+
+
+def test_units_do_not_decide_what_is_rounding() -> None:
+    """A residual that is 0 but for rounding is 0, in whatever unit answers are given."""
+    x = np.array([[np.nan, 0.0], [0.0, 0.0], [0.25, 0.25]])
+    expected = trueup.estimate(x, "median").std_error
+    for unit in (3.0, 1e40, 1.1e40, 1e-30):
+        found = trueup.estimate(x * unit, "median").std_error
+        np.testing.assert_allclose(found, unit * expected, rtol=1e-9)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.arrays import offsets, rectangles, segment_sum
+from trueup.block import ROUNDING
 from trueup.draws import cut
 from trueup.engines.protocol import Visit
 
@@ -40,7 +41,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     apart, facts = noise.apart, noise.apart.facts
     engine, any_gross = apart.engine, apart.n_gross > 0
     sample = cut(engine, SEED)
-    scale = _robust_scale(engine, sample)
+    scale = _robust_scale(engine, sample, ROUNDING * np.sqrt(facts.pool))
 
     def visit(block: Block, kept: Kept) -> Visit:
         limit = block.spread(CLIP * block.of_panel(scale))
@@ -92,16 +93,19 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
-def _robust_scale(engine: Engine, sample: Cut) -> Floats:
+def _robust_scale(engine: Engine, sample: Cut, rounding: Floats) -> Floats:
     """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
 
     The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
-    Of a very large problem a sample of questions is taken. The engine keeps the "median" of each question.
+    A residual up to `rounding` of its panel is 0. Of a very large problem a sample of questions is taken. The engine
+    keeps the "median" of each question.
     """
 
     def visit(block: Block, kept: Kept) -> Visit:
         median, counts = block.median, block.counts
         distance = np.abs(block.residuals(median))
+        # What is left of biases that were taken off is rounding.
+        distance[distance <= block.spread(block.of_panel(rounding))] = 0.0
         distance *= block.spread(
             sample.inside(block, kept)
             * block.informative
