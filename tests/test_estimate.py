@@ -15,6 +15,7 @@ import trueup
 from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import DTD, Algorithm
+from trueup.needs import needs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -315,7 +316,8 @@ def test_narrow_numbers_of_numpy_are_numbers() -> None:
         warnings.simplefilter("error", RuntimeWarning)
         found = trueup.estimate(x, "weighted_median", tol=np.float32(0.5))  # type: ignore[arg-type]
         algorithm = trueup.algorithms.WeightedMedian(nu0=np.float32(0.5))  # type: ignore[arg-type]
-        trueup.estimate(x, algorithm)
+        est = trueup.estimate(x, algorithm)
+        assert needs(est, np.float32(0.5)).target == 0.5  # type: ignore[arg-type]
     assert found.diagnosis.settled
     with pytest.raises(TrueupError, match=r"^tol: "):
         trueup.estimate(x, tol=10**400)

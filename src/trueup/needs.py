@@ -21,6 +21,7 @@ import numpy as np
 
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.results import make_frame
+from trueup.parameters import plain
 from trueup.variance.worker_noise import worker_noise
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
         )
     if target_se is None:
         target = float(np.median(error[known]))
-    elif isinstance(target_se, int | float | np.number) and 0 < target_se <= 1e300:
+    elif isinstance(target_se, int | float | np.number) and 0 < plain(target_se) <= 1e300:
         target = float(target_se)
     else:
         raise TrueupError(f"target_se: found {quoted(target_se)}, must be a number above 0.")
