@@ -139,7 +139,7 @@ def _read(
             arrays = {}
             for member in [each for each in members if each not in without]:
                 content = _content(file, archive.getinfo(member + ENDING))
-                differs = hashlib.sha256(content).hexdigest() != members[member]
+                differs = hashlib.sha256(content.data).hexdigest() != members[member]
                 check(not differs, f"{quoted(member)} differs")
                 arrays[member] = _array(content, member)
             return meta, arrays
