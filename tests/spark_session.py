@@ -14,6 +14,11 @@ TESTS = Path(__file__).resolve().parent
 # Where Python processes of Spark find trueup, and functions of the tests.
 SEARCHED = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS)])
 
+# Short jobs: what the JVM would gain by compiling for longer, or by checking Spark's own classes, never comes back.
+QUICK_START = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -22,8 +27,8 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.executorEnv.PYTHONPATH": SEARCHED,
-    # Short jobs: what the JVM would gain by compiling for longer never comes back.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK_START,
+    "spark.executor.extraJavaOptions": QUICK_START,
 }
 
 

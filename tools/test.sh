@@ -4,12 +4,14 @@
 set -u
 python=.venv/bin/python
 report=.venv/.trueup-skips
+said=.venv/.trueup-types
 results=
 status=0
 rm -f "$report"
 export TRUEUP_SKIP_REPORT="$report"
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+mypy=
+trap 'kill $mypy 2>/dev/null; exit 130' INT
+trap 'kill $mypy 2>/dev/null; exit 143' TERM HUP
 
 # $1: name; the rest: the command. Keeps the exit status of the last check that failed.
 check() {
@@ -24,12 +26,22 @@ check() {
     fi
 }
 
+# mypy uses one processor: it runs beside the tests, and says what it found after them.
+"$python" -m mypy >"$said" 2>&1 &
+mypy=$!
+result_of_mypy() {
+    wait "$mypy"
+    found=$?
+    cat "$said"
+    return "$found"
+}
+
 check 'ruff check' "$python" -m ruff check --quiet .
 check 'ruff format' "$python" -m ruff format --check --quiet .
-check 'mypy' "$python" -m mypy
 # PYTEST_ARGS is split into words by the shell as a user would type them.
 eval "set -- ${PYTEST_ARGS:-}"
 check 'pytest' "$python" -m pytest -n "${JOBS:-auto}" --maxprocesses 8 ${1+"$@"}
+check 'mypy' result_of_mypy
 
 printf 'trueup: %s\n' "${results#, }"
 if [ -s "$report" ]; then

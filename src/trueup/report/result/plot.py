@@ -45,14 +45,18 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     if kind not in KINDS:
         names = ", ".join(f'"{name}"' for name in KINDS)
         raise TrueupError(f"kind: found {quoted(kind)}. Use one of {names}.")
-    altair = need("altair", "report")
-    spec = {**_spec(est, kind), "width": WIDTH, "config": theme.chart_config()}
+    return need("altair", "report").Chart.from_dict(specification(est, kind))
+
+
+def specification(est: Estimate, kind: str) -> dict[str, Any]:
+    """Return the chart of one of `KINDS` in Vega-Lite, which is what altair makes its objects of."""
+    spec = {**_of_report(est, kind), "width": WIDTH, "config": theme.chart_config()}
     spec["config"]["background"] = theme.LIGHT["paper"]
     colours = {**theme.LIGHT, **{f"hue{at}": hue for at, hue in enumerate(theme.PALETTE, 1)}}
-    return altair.Chart.from_dict(plain_spec(_coloured(spec, colours), kind))
+    return plain_spec(_coloured(spec, colours), kind)
 
 
-def _spec(est: Estimate, kind: str) -> dict[str, Any]:
+def _of_report(est: Estimate, kind: str) -> dict[str, Any]:
     facts = Facts(est)
     if kind == "estimates":
         return estimates.chart(facts)
