@@ -44,4 +44,7 @@ def student_quantile(p: float, freedom: Floats) -> Floats:
     """Return Student's quantile at each number of degrees of freedom; the normal one where there are many."""
     from scipy.special import ndtri, stdtrit
 
-    return np.where(freedom >= MANY, ndtri(p), stdtrit(np.clip(freedom, 1.0, MANY), p))
+    quantile = np.full(np.shape(freedom), ndtri(p))
+    few = freedom < MANY
+    quantile[few] = stdtrit(np.maximum(freedom[few], 1.0), p)
+    return quantile
