@@ -21,7 +21,7 @@ from trueup.draws import cut, drawn, id_hashes
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.intervals import Width, student_quantile
-from trueup.variance.robust import _robust_scale
+from trueup.variance.robust import _panel_scales
 
 if TYPE_CHECKING:
     from trueup.arrays import Floats
@@ -218,7 +218,7 @@ def test_a_median_varies_as_its_formula_says() -> None:
 def test_the_robust_scale_of_normal_answers_is_their_standard_deviation() -> None:
     data, _ = answers_of(25, 3_000, np.full(25, 4.0), 1, seed=12)
     engine = MemoryEngine(data)
-    scale = _robust_scale(engine, cut(engine, 0), np.zeros(1))
+    scale = _panel_scales(engine, cut(engine, 0), np.zeros(1))
     assert float(scale[0]) == pytest.approx(2.0, rel=0.03)
 
 

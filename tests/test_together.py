@@ -9,8 +9,7 @@ import pytest
 
 import trueup
 from trueup import TrueupError
-from trueup import together as module
-from trueup.together import together
+from trueup.together import sample, shared, together
 
 if TYPE_CHECKING:
     from trueup.arrays import Floats
@@ -136,8 +135,8 @@ def test_sums_over_pairs_are_those_of_a_plain_loop(monkeypatch: pytest.MonkeyPat
     data = trueup.Answers.of(x)
     sums = {}
     for dense in (1e-9, 1e9):
-        monkeypatch.setattr(module, "DENSE", dense)
-        flat = module._Flat.of(data, 0)
+        monkeypatch.setattr(shared, "DENSE", dense)
+        flat = shared.Flat.of(data, 0)
         a, b = flat.value[flat.mine], flat.value[flat.mine] ** 2
         sums[dense] = flat.pair_sums((None, None), (a, a), (a, b), (b, a), (a, None), (None, a))
     here = ~np.isnan(x)
@@ -179,8 +178,8 @@ def test_order_of_rows_and_units_change_nothing() -> None:
 
 
 def test_the_most_active_workers_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_WORKERS", 6)
-    monkeypatch.setattr(module, "MOST_WORK", 225.0)
+    monkeypatch.setattr(shared, "MOST_WORKERS", 6)
+    monkeypatch.setattr(shared, "MOST_WORK", 225.0)
     x = panel(1, n=12, m=200, rho=0.95, pairs=((0, 1),))
     x[6:, ::2] = np.nan
     result = together(x)
@@ -197,8 +196,8 @@ def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
     x = panel(1, n=12, m=400, rho=0.95, pairs=((3, 10),))
     x[0, 1:] = np.nan
     whole = together(x)
-    monkeypatch.setattr(module, "MANY", 4000)
-    monkeypatch.setattr(module, "ENOUGH", 2000)
+    monkeypatch.setattr(sample, "MANY", 4000)
+    monkeypatch.setattr(sample, "ENOUGH", 2000)
     result = together(x)
     assert found(result) == found(whole) == {(3, 10)}
     assert whole.n_questions == 400

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import trueup
-from trueup import TrueupError, together
+from trueup import TrueupError
 from trueup import verdicts as words
+from trueup.together import sample
 from trueup.verdicts import worker_table
 
 
@@ -65,8 +66,8 @@ def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
     if not known:
         est = replace(est, second_step=replace(est.second_step, noise=None))
     whole = worker_table(est)
-    monkeypatch.setattr(together, "MANY", 4000)
-    monkeypatch.setattr(together, "ENOUGH", 2000)
+    monkeypatch.setattr(sample, "MANY", 4000)
+    monkeypatch.setattr(sample, "ENOUGH", 2000)
     part = worker_table(est)
     assert part.flags == whole.flags
     assert part.flags[0] == (words.TOO_FEW,)

@@ -25,7 +25,8 @@ from trueup.solution import COLUMNS, Plan, solve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trueup.algorithms.contract import Algorithm, State
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.driver import Believed
     from trueup.answers import Duplicates
     from trueup.arrays import Floats
     from trueup.io.attributes import Covariates, Labels
@@ -157,7 +158,7 @@ def solved(
     known: Known,
     bar: Progress,
     *,
-    start: State | None = None,
+    start: Believed | None = None,
     earned: Earned | None = None,
 ) -> Estimate:
     """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""

@@ -27,8 +27,8 @@ from trueup.second_step import second_step
 from trueup.voices import find_voices
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Algorithm, State
-    from trueup.algorithms.driver import Aggregate
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.driver import Aggregate, Believed
     from trueup.arrays import Floats, Ints
     from trueup.bias import Biases
     from trueup.block import Block
@@ -125,7 +125,7 @@ def solve(
     groups: Ints | None = None,
     covariates: Floats | None = None,
     gold: bool = False,
-    start: State | None = None,
+    start: Believed | None = None,
     earned: Earned | None = None,
 ) -> Solution:
     """Run both steps; the first goes on from `start`, what is believed of the workers already.

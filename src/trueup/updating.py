@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.algorithms.contract import State
 from trueup.answers import FILE_OPTIONS, Answers
 from trueup.engines.memory import check_threads
 from trueup.errors import TrueupError, quoted
@@ -281,11 +280,9 @@ def go_on(
             "variance: it was given for each question, and there are new ones. Estimate again from all answers."
         )
     known = beside.read(saved.known, merged, new)
-    # The loop takes the vectors alone: facts are those of all answers, which it collects.
-    start = State(None, saved.values, saved.step)  # type: ignore[arg-type]
     plan = replace(saved.plan, method=saved.algorithm, threads=threads)
     earned = _still_earned(saved, merged, known)
-    est = solved(merged.answers, plan, known, bar, start=start, earned=earned)
+    est = solved(merged.answers, plan, known, bar, start=saved, earned=earned)
     return replace(est, plan=saved.plan, diagnosis=replace(est.diagnosis, why=saved.why))
 
 

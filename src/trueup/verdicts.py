@@ -371,7 +371,7 @@ def _far_off(noise: WorkerNoise) -> tuple[Floats, Floats]:
     n = facts.n_workers
     far = np.zeros(n)
     count = np.zeros(n)
-    scale = _robust_scale(noise)
+    scale = _deviation_of_an_answer(noise)
 
     def visit(block: Block, kept: dict[str, Floats]) -> Visit:  # noqa: ARG001
         distance = np.abs(block.residuals(block.median))
@@ -387,7 +387,7 @@ def _far_off(noise: WorkerNoise) -> tuple[Floats, Floats]:
     return far, share
 
 
-def _robust_scale(noise: WorkerNoise) -> float:
+def _deviation_of_an_answer(noise: WorkerNoise) -> float:
     """Return the robust standard deviation of an answer around the median of its question; the pooled one if it is 0.
 
     The mean over blocks of their median distances: one number, found in one pass.

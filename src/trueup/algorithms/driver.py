@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from trueup.errors import TrueupError, quoted
 from trueup.parameters import LARGEST, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
 MAX_ITER = 14
 TOLERANCE = 1e-6
+
+
+class Believed(Protocol):
+    """What is believed of some workers: named vectors and the updates that led there. A `State` is that, and more."""
+
+    @property
+    def values(self) -> Mapping[str, Floats]: ...
+
+    @property
+    def step(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +104,7 @@ def run(
     tol: float = TOLERANCE,
     threads: int | None = None,
     learn_from: Engine | None = None,
-    start: State | None = None,
+    start: Believed | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Aggregate:
     """Run an algorithm over answers.
@@ -164,7 +174,7 @@ def learn(
     *,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
-    start: State | None = None,
+    start: Believed | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Learned:
     """Repeat truths, tallies and update, each panel until its own truths rest."""
@@ -173,7 +183,8 @@ def learn(
     if algorithm.max_updates is not None:
         limit = min(limit, algorithm.max_updates)
     elif start is not None and limit:
-        state = State(facts, {**state.values, **start.joined(facts.n_workers)}, max(start.step, 1))
+        believed = State(facts, start.values, start.step).joined(facts.n_workers)
+        state = State(facts, {**state.values, **believed}, max(start.step, 1))
         limit += state.step
 
     active = (facts.pool > 0) & (limit > 0)

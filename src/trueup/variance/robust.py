@@ -41,7 +41,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     apart, facts = noise.apart, noise.apart.facts
     engine, any_gross = apart.engine, apart.n_gross > 0
     sample = cut(engine, SEED)
-    scale = _robust_scale(engine, sample, ROUNDING * np.sqrt(facts.pool))
+    scale = _panel_scales(engine, sample, ROUNDING * np.sqrt(facts.pool))
 
     def visit(block: Block, kept: Kept) -> Visit:
         limit = block.spread(CLIP * block.of_panel(scale))
@@ -93,7 +93,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
-def _robust_scale(engine: Engine, sample: Cut, rounding: Floats) -> Floats:
+def _panel_scales(engine: Engine, sample: Cut, rounding: Floats) -> Floats:
     """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
 
     The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
