@@ -258,7 +258,10 @@ def test_gold_on_disk_that_is_no_number_or_of_no_question_is_told(
 ) -> None:
     source, gold = tmp_path / "a.csv", tmp_path / "gold.csv"
     source.write_text("question,worker,answer\nq,u,1\nq,v,2\np,u,3\n")
-    for text, told in (("q,many", "is not a number"), ("z,1", "1 question of it are not in")):
+    for text, told in (
+        ("q,many", '"many", which is not a usable number'),
+        ("z,1", "found no question that is"),
+    ):
         gold.write_text(f"question,truth\n{text}\n")
         with pytest.raises(SystemExit) as ended:
             main(

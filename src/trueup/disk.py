@@ -19,10 +19,10 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.choose import CANDIDATES
 from trueup.comparison import Contest, check_truth, compare_on
 from trueup.engines.disk import DiskEngine
+from trueup.engines.disk.attributes import Attributes
 from trueup.engines.disk.intake import ingest
 from trueup.engines.outcome import Outcome
 from trueup.engines.protocol import Visit
-from trueup.engines.truths import Truths
 from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
 from trueup.estimation import make_plan
 from trueup.io.results import make_frame
@@ -60,9 +60,9 @@ def estimate(
     keep: bool = False,
     memory_limit: str = "1GB",
     strict: bool = False,
-    groups: str | None = None,
-    covariates: str | Sequence[str] = (),
-    gold: Mapping[Any, float] | None = None,
+    groups: Any = None,
+    covariates: Any = (),
+    gold: Any = None,
     bias: bool = False,
     caution: float = CAUTION,
     level: float = 0.95,
@@ -99,10 +99,12 @@ def estimate(
         What sorting may use, such as "2GB".
     strict : bool
         Stop at rows that cannot be used instead of leaving them out and telling of them.
-    groups, covariates : str, sequence of str
-        Columns of the source.
-    gold : mapping, optional
-        Known truths of some questions, by question id.
+    groups, covariates : str, mapping, frame or path, optional
+        Columns of the source, or tables by question, which must fit into memory: question -> value, or a frame or file
+        as for `trueup.estimate`. A text that ends as the name of a file does is one. Of covariates, several columns and
+        files may be given in a list.
+    gold : mapping, frame or path, optional
+        Known truths of some questions, by question id, as for `trueup.estimate`.
     method, shrink, variance, bias, caution, level, max_iter, tol, seed, threads, progress
         As for `trueup.estimate`. Variances by "jackknife" or "bootstrap", functions and arrays need all answers in
         memory and are refused.
@@ -115,6 +117,7 @@ def estimate(
         raise TrueupError(f"out: {quoted(str(target))} must end in .parquet.")
     if not isinstance(variance, str | int | float | None):
         raise TrueupError("variance: on disk it is a name or a number.")
+    attributes = Attributes.of(groups, covariates, gold, question, reading)
     with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
         stored = ingest(
             source,
@@ -127,8 +130,8 @@ def estimate(
             bounds=bounds,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
-            groups=groups,
-            covariates=covariates,
+            groups=attributes.group_column,
+            covariates=attributes.covariate_columns,
             strict=strict,
             memory_limit=memory_limit,
             threads=threads,
@@ -138,16 +141,16 @@ def estimate(
         with stored:
             bar.step("answers read")
             engine = DiskEngine(stored, threads=threads)
-            if gold is not None:
-                _keep_gold(engine, gold)
-            labels, numbers = stored.groups, stored.covariates
+            known = attributes.read(stored)
+            if known.gold is not None:
+                engine.keep("gold", known.gold)
             solution = solve(
                 engine,
                 plan,
                 bar,
-                groups=None if labels is None else labels.codes,
-                covariates=None if numbers is None else numbers.values,
-                gold=gold is not None,
+                groups=None if known.groups is None else known.groups.codes,
+                covariates=None if known.covariates is None else known.covariates.values,
+                gold=known.gold is not None,
             )
             found = DiskEstimate.of(stored, solution, target)
             _write(stored, engine, target)
@@ -229,20 +232,6 @@ def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
     found |= {name: each[worst].tolist() for name, each in rows.items()}
     found["n_answers"] = [int(each) for each in found["n_answers"]]
     return found
-
-
-def _keep_gold(engine: DiskEngine, gold: Mapping[Any, float]) -> None:
-    """Let the engine keep the known truths, NaN where there is none."""
-    stored = engine.problem
-    truths = Truths.read(gold, stored.question_ids(0).type, stored.scale)
-    found = np.zeros(len(truths.ids), dtype=bool)
-    parts = []
-    for i in range(stored.n_blocks):
-        at = truths.find(stored.question_ids(i))
-        found[at[at >= 0]] = True
-        parts.append(truths.at(at))
-    truths.check_found(found)
-    engine.keep("gold", np.concatenate(parts))
 
 
 def _write(stored: Stored, engine: DiskEngine, path: Path) -> None:

@@ -1,55 +1,23 @@
-"""What estimates whose answers are not in memory have in common: truths from a file, and what is printed."""
+"""What is printed of estimates whose answers are not in memory."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.cli.summary import columns, short
 from trueup.cli.wording import as_options
-from trueup.engines.truths import UntypedTruths
-from trueup.errors import TrueupError, counted, quoted
+from trueup.errors import counted
 
 if TYPE_CHECKING:
-    from trueup.cli.reading import Reading
+    from pathlib import Path
+
     from trueup.engines.outcome import Outcome
-    from trueup.io.attribute_columns import Columns
 
 #: Rows that could not be used and are shown.
 SHOWN = 5
-
-
-def read_beside(path: str, argument: str, reading: Reading) -> Columns:
-    """Read a file that lies beside the answers: the questions, and what it says of them."""
-    from trueup.io.attribute_columns import fitting, from_file, ways_to_read
-
-    way = ways_to_read(Path(path), reading.beside["how"])[0]
-    return from_file(path, fitting(argument, reading.question), way)
-
-
-def read_gold(path: str, reading: Reading) -> dict[Any, float]:
-    """Read known truths from a file with the columns question and truth."""
-    from trueup.io.native import to_list
-
-    found = read_beside(path, "gold", reading)
-    given: list[Any] = to_list(next(iter(found.others.values())))
-    try:
-        truths = [math.nan if each in (None, "") else float(each) for each in given]
-    except (TypeError, ValueError):
-        raise TrueupError(f'--gold: a truth in "{path}" is not a number.') from None
-    known: dict[Any, float] = UntypedTruths() if found.text else {}
-    for name, truth in zip(to_list(found.question), truths, strict=True):
-        if not math.isnan(truth) and known.setdefault(name, truth) != truth:
-            raise TrueupError(
-                f"--gold: question {quoted(name)} has two truths, {known[name]:g} and {truth:g}. Give one per question."
-            )
-    if not known:
-        raise TrueupError("--gold: found no truth, all are empty. Fill in some, or leave it out.")
-    return known
 
 
 def tell(

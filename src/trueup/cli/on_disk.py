@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import read_gold, tell
+from trueup.cli.elsewhere import tell
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ def estimate_on_disk(
         raise TrueupError(
             "--engine disk: reads files with one answer per row, not --wide or --sql."
         )
-    gold = options.pop("gold")
     est = disk.estimate(
         file,
         out,
@@ -43,7 +42,6 @@ def estimate_on_disk(
         keep=where.keep,
         memory_limit=where.memory_limit,
         strict=where.strict,
-        gold=None if gold is None else read_gold(gold, reading),
         progress=True,
         question=reading.question,
         worker=reading.worker,

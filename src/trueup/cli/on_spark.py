@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import read_beside, read_gold, tell
+from trueup.cli.elsewhere import tell
+from trueup.engines.truths import UntypedTruths
 from trueup.errors import TrueupError, need, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from trueup.cli.reading import Reading
     from trueup.cli.where import Where
+    from trueup.io.attribute_columns import Columns
 
 #: Questions that are shown, those least certain first.
 SHOWN = 10
@@ -60,7 +63,7 @@ def estimate_on_spark(
         frame,
         groups=groups,
         covariates=names,
-        gold=gold if gold is None or gold in frame.columns else read_gold(gold, reading),
+        gold=gold if gold is None or gold in frame.columns else _read_gold(gold, reading),
         progress=True,
         question=reading.question,
         worker=reading.worker,
@@ -140,6 +143,35 @@ def _whole_number_ids(frame: Any, names: set[str]) -> Any:
     return frame.withColumns(whole) if whole else frame
 
 
+def _read_beside(path: str, argument: str, reading: Reading) -> Columns:
+    """Read a file that lies beside the answers: the questions, and what it says of them."""
+    from trueup.io.attribute_columns import fitting, from_file, ways_to_read
+
+    way = ways_to_read(Path(path), reading.beside["how"])[0]
+    return from_file(path, fitting(argument, reading.question), way)
+
+
+def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
+    """Read known truths from a file with the columns question and truth."""
+    from trueup.io.native import to_list
+
+    found = _read_beside(path, "gold", reading)
+    given: list[Any] = to_list(next(iter(found.others.values())))
+    try:
+        truths = [math.nan if each in (None, "") else float(each) for each in given]
+    except (TypeError, ValueError):
+        raise TrueupError(f'--gold: a truth in "{path}" is not a number.') from None
+    known: dict[Any, float] = UntypedTruths() if found.text else {}
+    for name, truth in zip(to_list(found.question), truths, strict=True):
+        if not math.isnan(truth) and known.setdefault(name, truth) != truth:
+            raise TrueupError(
+                f"--gold: question {quoted(name)} has two truths, {known[name]:g} and {truth:g}. Give one per question."
+            )
+    if not known:
+        raise TrueupError("--gold: found no truth, all are empty. Fill in some, or leave it out.")
+    return known
+
+
 def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[Any, list[str]]:
     """Return the answers with what is asked for as columns, and their names: they are there, or come from a file."""
     from trueup.io.attribute_columns import is_file_name, question_names
@@ -153,7 +185,7 @@ def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[An
     )
     if not question:
         return frame, [given]  # that it is not there is told when the answers are looked at
-    found = read_beside(given, argument, reading)
+    found = _read_beside(given, argument, reading)
     nobody = TrueupError(
         f"--{argument}: found no question that is in the answers. Use the ids of the question column."
     )

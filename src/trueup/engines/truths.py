@@ -1,4 +1,4 @@
-"""Known truths of some questions, by their ids, for engines whose questions are not in memory."""
+"""Known truths of some questions, by their ids, for questions that are on a cluster."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepa
 from trueup.engines.disk.spool import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
 from trueup.engines.disk.stream import EXAMPLES, PLACES, Malformed, check_alike, common_type
 from trueup.errors import AnswersError, BadRows, counted, need, quoted
+from trueup.io.attribute_columns import named
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
 from trueup.io.source import labelled
@@ -77,12 +78,15 @@ class Asked:
 def make_plan(files: Sequence[File], asked: Asked) -> Plan:
     """Find the columns that are wanted, and the types of the ids."""
     known = asked.worker_variance if isinstance(asked.worker_variance, str) else None
-    further = [
-        name for name in (asked.answer_variance, known, asked.group, *asked.covariates) if name
-    ]
+    variances = [name for name in (asked.answer_variance, known) if name]
     with labelled(files[0].label):
-        roles = choose(files[0].names, **asked.columns, panel=None, numbers=further)
-    check_alike(files, roles.names)
+        roles = choose(files[0].names, **asked.columns, panel=None, numbers=variances)
+    groups = () if asked.group is None else (asked.group,)
+    for argument, names in (("groups", groups), ("covariates", asked.covariates)):
+        if names:
+            with labelled(argument), labelled(files[0].label):
+                named(argument, list(dict.fromkeys(names)), roles.question)(files[0].names)
+    check_alike(files, [*roles.names, *groups, *asked.covariates])
     return Plan(
         question=roles.question,
         worker=roles.worker,

@@ -1,0 +1,203 @@
+"""What is known of the questions besides their answers, on disk: columns of the answers, or tables by question.
+
+Columns go through the sorting with the answers. A table of its own, which must fit into memory, is read as for answers
+in memory; only the ids of the questions are looked up block by block. It leaves nothing in the working folder, so a
+table that has changed is read anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from trueup.errors import AnswersError, TrueupError
+from trueup.estimation import Known
+from trueup.io.attribute_columns import is_file_name
+from trueup.io.attribute_forms import is_column, plain_name
+from trueup.io.attributes import Covariates, read_covariates, read_gold, read_groups
+from trueup.io.native import loaded, to_list
+from trueup.io.paths import check_present, find_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trueup.answers import Answers
+    from trueup.arrays import Floats, Indices, Ints
+    from trueup.engines.disk.stored import Stored
+    from trueup.io.attributes import Labels
+    from trueup.scale import Scale
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """What the caller knows of the questions.
+
+    Attributes
+    ----------
+    groups
+        Column or table of labels, or None.
+    covariates
+        Columns and tables of numbers.
+    gold
+        Table of truths, or None.
+    question
+        Name of the column of the questions.
+    how
+        How text files are written.
+    """
+
+    groups: Any
+    covariates: tuple[Any, ...]
+    gold: Any
+    question: str
+    how: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, groups: Any, covariates: Any, gold: Any, question: str, how: Mapping[str, Any]
+    ) -> Attributes:
+        """Take what was given, and refuse before answers are read what does not say which questions it is of."""
+        known = cls(groups, _several(covariates), gold, question, how)
+        _check("groups", groups, may_be_column=True)
+        for each in known.covariates:
+            _check("covariates", each, may_be_column=True)
+        _check("gold", gold, may_be_column=False)
+        return known
+
+    @property
+    def group_column(self) -> str | None:
+        """The column of the groups, where they are one."""
+        return self.groups if _is_column_name(self.groups) else None
+
+    @property
+    def covariate_columns(self) -> tuple[str, ...]:
+        """The columns among the covariates."""
+        return tuple(filter(_is_column_name, self.covariates))
+
+    def read(self, stored: Stored) -> Known:
+        """Read all of it; truths come on the scale on which the answers are combined."""
+        questions = cast("Answers", Questions(stored))
+        return Known(
+            self._groups(stored, questions),
+            self._covariates(stored, questions),
+            self._gold(stored, questions),
+        )
+
+    def _groups(self, stored: Stored, questions: Answers) -> Labels | None:
+        if self.group_column is not None:
+            return stored.groups
+        return read_groups(self.groups, questions, question=self.question, how=self.how)
+
+    def _covariates(self, stored: Stored, questions: Answers) -> Covariates | None:
+        held = stored.covariates
+        columns = iter(() if held is None else held.values.T)
+        parts, names = [], []
+        for each in self.covariates:
+            if _is_column_name(each):
+                parts.append(next(columns)[:, None])
+                names.append(each)
+                continue
+            found = read_covariates(each, questions, question=self.question, how=self.how)
+            if found is not None:
+                parts.append(found.values)
+                names += found.names
+        return Covariates(np.hstack(parts), tuple(names)) if parts else None
+
+    def _gold(self, stored: Stored, questions: Answers) -> Floats | None:
+        truth = read_gold(self.gold, questions, question=self.question, how=self.how)
+        if truth is None:
+            return None
+        if isinstance(self.gold, str | PathLike) and np.isnan(truth).all():
+            raise TrueupError("gold: found no truth, all are empty. Fill in some, or leave it out.")
+        return stored.scale.forward(truth)
+
+
+def _several(covariates: Any) -> tuple[Any, ...]:
+    """Return names and files each by itself and once; a table is one of its own."""
+    if covariates is None:
+        return ()
+    given = _native(covariates)
+    if is_column(given) and getattr(given, "ndim", 1) == 1:
+        names = list(given)
+        if all(isinstance(each, str | PathLike) for each in names):
+            return tuple(dict.fromkeys(names))
+    return (given,)
+
+
+def _is_column_name(given: Any) -> bool:
+    """Say whether that is a column of the answers: what ends as the name of a file does is a file."""
+    return isinstance(given, str) and not is_file_name(given)
+
+
+def _check(argument: str, given: Any, *, may_be_column: bool) -> None:
+    """Refuse a file that is not there, and what does not say which questions it is of."""
+    if _is_column_name(given) and may_be_column:
+        return
+    if isinstance(given, PathLike) or (isinstance(given, str) and is_file_name(given)):
+        try:
+            for path in find_paths(given).paths:
+                check_present(path)
+        except AnswersError as error:
+            raise AnswersError(f"{argument}: {error}") from error
+        return
+    pandas, given = loaded("pandas"), _native(given)
+    indexed = pandas is not None and isinstance(given, pandas.Series)
+    if isinstance(given, str) or (is_column(given) and not indexed):
+        value = plain_name(argument)
+        raise TrueupError(
+            f"{argument}: with answers that are not in memory it must say which questions it is of. Give a file or "
+            f'frame with the columns "question" and "{value}", or a mapping from question to {value}.'
+        )
+
+
+def _native(given: Any) -> Any:
+    narwhals = loaded("narwhals")
+    return given if narwhals is None else narwhals.to_native(given, pass_through=True)
+
+
+class Ids:
+    """The ids of the questions in a working folder, as `trueup.io.table.Ids`, but read block by block."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+
+    def __len__(self) -> int:
+        return self._stored.n_questions
+
+    def tolist(self, indices: Indices | None = None) -> list[object]:
+        """Return the ids of these questions; without any, those of a block, which shows what ids look like."""
+        if indices is None:
+            return to_list(self._stored.question_ids(0))
+        return [self._stored.question_id(number) for number in indices.tolist()]
+
+    def index_of(self, values: Sequence[object]) -> Ints:
+        """Return the number of the question of each value, -1 where there is none."""
+        found = dict.fromkeys(values, -1)
+        for i in range(self._stored.n_blocks):
+            first = int(self._stored.starts[i])
+            for number, each in enumerate(to_list(self._stored.question_ids(i)), first):
+                if each in found:
+                    found[each] = number
+        return np.array([found[each] for each in values], dtype=np.int64)
+
+
+class Questions:
+    """What reading groups, covariates and truths asks of answers; those of a working folder are in one table."""
+
+    question_source = None
+
+    def __init__(self, stored: Stored) -> None:
+        self.question_ids = Ids(stored)
+        self.n_questions = stored.n_questions
+        self.scale: Scale = stored.scale
+        self.origin = Origin(self.question_ids)
+
+
+class Origin(NamedTuple):
+    """Where the questions are from."""
+
+    question_ids: Ids
+    kind: str = "file"
