@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,14 +15,64 @@ from trueup.io.numbers import to_numbers
 from trueup.io.table import Ids
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from collections.abc import Iterable
+
+    from trueup.arrays import Floats, Indices, Ints
     from trueup.io.native import Series
+    from trueup.scale import Scale
 
 # Ids that a message shows.
 SHOWN = 3
 # A whole number of more digits is no 64-bit integer.
 MOST_DIGITS = 20
+
+
+class QuestionIds(Protocol):
+    """The ids of questions, wherever they are; `Ids` in memory."""
+
+    def __len__(self) -> int: ...
+
+    def tolist(self, indices: Indices | None = None) -> list[object]:
+        """Return these ids; without any, all, or as many as show what they are like."""
+
+    def index_of(self, values: Iterable[object]) -> Ints:
+        """Return the number of the question of each value, -1 where there is none."""
+
+
+class Origin(Protocol):
+    """Where the questions came from: all that were read, and what the input was."""
+
+    @property
+    def question_ids(self) -> QuestionIds:
+        """All questions that were read."""
+
+    @property
+    def kind(self) -> str:
+        """What the input was; see `Table`."""
+
+
+class Questions(Protocol):
+    """What is asked of answers to find the questions that something is known of. `Answers` are that, and more."""
+
+    @property
+    def n_questions(self) -> int:
+        """Number of questions with answers."""
+
+    @property
+    def question_ids(self) -> QuestionIds:
+        """Their ids."""
+
+    @property
+    def question_source(self) -> Ints | None:
+        """The number of each among those that were read; None: they are the same."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where they came from."""
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the answers, which truths must fit."""
 
 
 class Given(NamedTuple):
@@ -44,7 +94,7 @@ class Given(NamedTuple):
 
     columns: dict[str, Series]
     row_question: Ints
-    ids: Ids
+    ids: QuestionIds
     source: Ints | None
     text: bool = False
 
@@ -57,7 +107,7 @@ class Given(NamedTuple):
 def matched(
     keys: Series | list[object],
     columns: dict[str, Series],
-    answers: Answers,
+    answers: Questions,
     *,
     text: bool = False,
 ) -> Given:
@@ -89,7 +139,7 @@ def _whole(text: object) -> object:
     return None
 
 
-def _no_match(given: list[object], answers: Answers) -> AnswersError:
+def _no_match(given: list[object], answers: Questions) -> AnswersError:
     """Show ids of both sides, and say what tells them apart where that can be seen."""
     there = answers.question_ids.tolist()
     if {str(each) for each in there} & {str(each) for each in given}:

@@ -21,10 +21,9 @@ from trueup.io.beside import Beside
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trueup.answers import Answers
     from trueup.arrays import Floats, Ints
     from trueup.io.attribute_columns import How
-    from trueup.io.attribute_rows import Given
+    from trueup.io.attribute_rows import Given, Questions
     from trueup.io.table import Ids
 
 NO_OPTIONS: How = MappingProxyType({})
@@ -64,7 +63,7 @@ class Covariates:
 
 def read_groups(
     groups: Any,
-    answers: Answers,
+    answers: Questions,
     data: Any = None,
     *,
     question: str = "question",
@@ -109,7 +108,7 @@ def read_groups(
 
 def read_covariates(
     covariates: Any,
-    answers: Answers,
+    answers: Questions,
     data: Any = None,
     *,
     question: str = "question",
@@ -148,7 +147,7 @@ def read_covariates(
 
 def read_gold(
     gold: Any,
-    answers: Answers,
+    answers: Questions,
     data: Any = None,
     *,
     question: str = "question",
@@ -192,7 +191,7 @@ def _labels(given: Given) -> Labels:
     return Labels(*labels(given, name))
 
 
-def _covariates(answers: Answers, given: Given) -> Covariates:
+def _covariates(answers: Questions, given: Given) -> Covariates:
     values = np.empty((answers.n_questions, len(given.columns)))
     for j, name in enumerate(given.columns):
         values[:, j] = numbers(given, name, "Give finite numbers; use groups= for labels.")
@@ -206,7 +205,7 @@ def _covariates(answers: Answers, given: Given) -> Covariates:
     return Covariates(values, tuple(map(str, given.columns)))
 
 
-def _truths(answers: Answers, given: Given) -> Floats:
+def _truths(answers: Questions, given: Given) -> Floats:
     (name,) = given.columns
     truth = numbers(given, name, "Give a finite number, or nothing where the truth is unknown.")
     scale = answers.scale
@@ -221,7 +220,7 @@ def _truths(answers: Answers, given: Given) -> Floats:
     return truth
 
 
-def _refuse_truth(answers: Answers, truth: Floats, bad: Any, rule: str) -> NoReturn:
+def _refuse_truth(answers: Questions, truth: Floats, bad: Any, rule: str) -> NoReturn:
     at = np.flatnonzero(bad)[:1]
     raise AnswersError(
         f"question {quoted(answers.question_ids.tolist(at)[0])} has the truth {truth[at[0]]:g}, but {rule}. "

@@ -39,8 +39,8 @@ from trueup.io.frames import open_frame
 from trueup.io.native import loaded
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
     from trueup.io.attribute_columns import Columns
+    from trueup.io.attribute_rows import Questions
 
 Value = TypeVar("Value")
 
@@ -63,7 +63,7 @@ class Beside(NamedTuple):
     """
 
     argument: str
-    answers: Answers
+    answers: Questions
     data: Any
     question: str
     how: How

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from trueup.io.native import loaded, to_list
 from trueup.io.paths import check_present, find_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from trueup.answers import Answers
     from trueup.arrays import Floats, Indices, Ints
     from trueup.engines.disk.stored import Stored
     from trueup.io.attributes import Labels
@@ -79,19 +78,19 @@ class Attributes:
 
     def read(self, stored: Stored) -> Known:
         """Read all of it; truths come on the scale on which the answers are combined."""
-        questions = cast("Answers", Questions(stored))
+        questions = StoredQuestions(stored)
         return Known(
             self._groups(stored, questions),
             self._covariates(stored, questions),
             self._gold(stored, questions),
         )
 
-    def _groups(self, stored: Stored, questions: Answers) -> Labels | None:
+    def _groups(self, stored: Stored, questions: StoredQuestions) -> Labels | None:
         if self.group_column is not None:
             return stored.groups
         return read_groups(self.groups, questions, question=self.question, how=self.how)
 
-    def _covariates(self, stored: Stored, questions: Answers) -> Covariates | None:
+    def _covariates(self, stored: Stored, questions: StoredQuestions) -> Covariates | None:
         held = stored.covariates
         columns = iter(() if held is None else held.values.T)
         parts, names = [], []
@@ -106,7 +105,7 @@ class Attributes:
                 names += found.names
         return Covariates(np.hstack(parts), tuple(names)) if parts else None
 
-    def _gold(self, stored: Stored, questions: Answers) -> Floats | None:
+    def _gold(self, stored: Stored, questions: StoredQuestions) -> Floats | None:
         truth = read_gold(self.gold, questions, question=self.question, how=self.how)
         if truth is None:
             return None
@@ -158,7 +157,7 @@ def _native(given: Any) -> Any:
     return given if narwhals is None else narwhals.to_native(given, pass_through=True)
 
 
-class Ids:
+class StoredIds:
     """The ids of the questions in a working folder, as `trueup.io.table.Ids`, but read block by block."""
 
     def __init__(self, stored: Stored) -> None:
@@ -173,24 +172,25 @@ class Ids:
             return to_list(self._stored.question_ids(0))
         return [self._stored.question_id(number) for number in indices.tolist()]
 
-    def index_of(self, values: Sequence[object]) -> Ints:
+    def index_of(self, values: Iterable[object]) -> Ints:
         """Return the number of the question of each value, -1 where there is none."""
-        found = dict.fromkeys(values, -1)
+        wanted = list(values)
+        found = dict.fromkeys(wanted, -1)
         for i in range(self._stored.n_blocks):
             first = int(self._stored.starts[i])
             for number, each in enumerate(to_list(self._stored.question_ids(i)), first):
                 if each in found:
                     found[each] = number
-        return np.array([found[each] for each in values], dtype=np.int64)
+        return np.array([found[each] for each in wanted], dtype=np.int64)
 
 
-class Questions:
+class StoredQuestions:
     """What reading groups, covariates and truths asks of answers; those of a working folder are in one table."""
 
-    question_source = None
+    question_source: Ints | None = None
 
     def __init__(self, stored: Stored) -> None:
-        self.question_ids = Ids(stored)
+        self.question_ids = StoredIds(stored)
         self.n_questions = stored.n_questions
         self.scale: Scale = stored.scale
         self.origin = Origin(self.question_ids)
@@ -199,5 +199,5 @@ class Questions:
 class Origin(NamedTuple):
     """Where the questions are from."""
 
-    question_ids: Ids
+    question_ids: StoredIds
     kind: str = "file"
