@@ -261,6 +261,16 @@ RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "methods": st.lists(st.sampled_from(METHODS), max_size=3),
     "panels": st.integers(0, 12),
     "target_se": POSITIVE,
+    "question": st.just("question"),
+    "worker": st.just("worker"),
+    "answer": st.just("answer"),
+    "sep": st.sampled_from([",", ";", "tab"]),
+    "decimal": st.sampled_from([".", ","]),
+    "encoding": st.sampled_from(["utf-8", "latin-1", "utf-16"]),
+    "strict": st.booleans(),
+    "keep": st.just(False),  # a temporary folder would stay
+    "wide": st.booleans() | st.sampled_from(["questions", "workers"]),
+    "memory_limit": st.sampled_from(["1GB", "100MB", "1B", "2 bytes"]),
 }
 
 

@@ -621,3 +621,10 @@ def test_blocks_have_no_fewer_answers_than_workers() -> None:
     answers = Answers.of(np.where(np.eye(4) > 0, 1.0, NAN))
 
     assert [block.n_questions for block in answers.blocks(1)] == [4]
+
+
+@pytest.mark.parametrize("wrong", [True, np.ones((2, 2)), {"a": 1.0}])
+def test_variances_of_answers_in_a_frame_are_a_column(wrong: Any) -> None:
+    columns = {"question": ["a"], "worker": ["u"], "answer": [1.0]}
+    with pytest.raises(AnswersError, match=r"^answer_variance: found .* Give the name of a column"):
+        Answers.of(columns, answer_variance=wrong)

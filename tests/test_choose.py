@@ -270,3 +270,16 @@ def test_equal_losses_leave_the_default() -> None:
 def test_a_shift_of_all_answers_changes_no_choice_among_equals() -> None:
     methods = {trueup.estimate(ROUNDED + shift).diagnosis.method for shift in (0.0, 1.0, 2.0)}
     assert len(methods) == 1
+
+
+def test_rounding_does_not_decide_whether_a_gain_on_one_question_is_clear() -> None:
+    """Found by fuzzing: such a gain equals its error, and sums in another order chose another method."""
+    rows = [
+        ("a", -1, 0.0), ("b", -1, 0.0), ("b", 2, 0.0), ("c", 2, 0.0), ("d", 0, 542449.0),
+        ("a", 1, 0.0), ("e", 2, 0.0), ("c", 0, 905322.0), ("d", 2, 0.0), ("c", 1, 0.0),
+    ]  # fmt: skip
+    methods = set()
+    for order in (rows, sorted(rows), rows[::-1], sorted(rows, key=lambda row: row[1])):
+        columns = dict(zip(("question", "worker", "answer"), zip(*order, strict=True), strict=True))
+        methods.add(trueup.estimate(columns, bias=True).diagnosis.method)
+    assert methods == {"native"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -248,3 +249,15 @@ def test_two_versions_of_a_method_are_told_apart() -> None:
     answers, _ = trueup.simulate(workers=8, questions=30, seed=2)
     board = trueup.compare(answers, [CRH(), CRH(scale="var"), "mean"], shrink="none")
     assert sorted(board["method"]) == sorted([repr(CRH()), repr(CRH(scale="var")), "mean"])
+
+
+@pytest.mark.parametrize("size", [1e77, 1e149])
+def test_standard_errors_of_losses_without_a_square(size: float) -> None:
+    """Found by fuzzing: squared losses of answers as large as these are no numbers."""
+    x, truth = problem()
+    usual = trueup.compare(x, ["mean"], truth, shrink="none").iloc[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        large = trueup.compare(size * x, ["mean"], size * truth, shrink="none").iloc[0]
+    for name in ("held_out", "held_out_se", "risk", "risk_se"):
+        assert large[name] / size / size == pytest.approx(usual[name])

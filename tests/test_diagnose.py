@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -142,3 +144,9 @@ def test_many_answers_are_resampled_less(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "only 60 resamples were made" in str(diagnose_all(answers, "mean"))
     monkeypatch.setattr("trueup.diagnosis.MOST_RESAMPLED", 500 * 10)
     assert "it was left out" in str(diagnose_all(answers, "mean"))
+
+
+@pytest.mark.parametrize("wrong", [1, -1, 0.5, pytest.param(10**400, id="10^400"), None])
+def test_a_number_of_resamples_that_cannot_be_made_is_refused(wrong: Any) -> None:
+    with pytest.raises(TrueupError, match=r"^panels: found .*, must be a whole number"):
+        trueup.diagnose(trueup.simulate(seed=1).answers, panels=wrong)

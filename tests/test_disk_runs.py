@@ -297,3 +297,12 @@ def test_an_estimate_on_disk_prints_what_was_left_out(tmp_path: Path) -> None:
         disk.estimate(source, tmp_path / "o.parquet", variance=np.ones(2))  # type: ignore[arg-type]
     with pytest.raises(TrueupError, match=r"must end in \.parquet"):
         disk.estimate(source, tmp_path / "o.csv")
+
+
+def test_what_is_neither_yes_nor_no_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("question,worker,answer\nq,w,1\n")
+    with pytest.raises(TrueupError, match=r"^keep: found array"):
+        disk.estimate(source, tmp_path / "o.parquet", keep=np.ones(2))  # type: ignore[arg-type]
+    with pytest.raises(TrueupError, match=r"^keep: found array"):
+        disk.compare(source, keep=np.ones(2))  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import trueup
 from trueup import Answers, TrueupError, simulate
 from trueup.algorithms import CRH, DTD, GTM, PTD, Algorithm, KDEm, Mean, StudentT, find, run
 from trueup.engines.memory import MemoryEngine
+from trueup.panels import folds
 
 if TYPE_CHECKING:
     from trueup.algorithms import State
@@ -71,6 +73,17 @@ def test_all_agree_means_no_iteration_and_no_variance() -> None:
     assert (found.noise == 0).all()
     assert (found.variance == 0).all()
     np.testing.assert_allclose(found.weight, 1 / 3)
+
+
+@pytest.mark.parametrize("method", ROBUST)
+def test_a_panel_in_which_all_but_agree_beside_one_in_which_they_do_not(method: str) -> None:
+    """Found by fuzzing: one over the square of such a difference is no number."""
+    x = np.zeros((3, 3))
+    x[1:, 2] = 1.0, 6e-160
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = run(find(method), folds(Answers.of(x), 3).training)
+    assert np.isfinite(found.weight).all()
 
 
 @pytest.mark.parametrize("method", ROBUST)

@@ -376,6 +376,14 @@ def test_any_name_of_a_column_will_do(constructor: Constructor, name: str) -> No
             ),
         ),
         (
+            {"task": ["a"], "worker": ["b"], "answer": [1]},
+            {"question": np.ones(2)},
+            (
+                'Column array([1., 1.]): not found. The columns are "task", "worker", "answer". '
+                'Name the column that holds it: question="...".'
+            ),
+        ),
+        (
             {"question": ["a"], "worker": ["b"], "answer": [1]},
             {"worker": "question"},
             'Column "question": asked for as question and as worker. Give each its own column.',

@@ -106,6 +106,14 @@ OF_COMPARE = (
     "answer_variance", "duplicates",
 )  # fmt: skip
 OF_DIAGNOSE = ("method", "panels", "max_iter", "tol", "seed", "transform", "bounds", "duplicates")
+OF_UPDATE = (
+    "duplicates", "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "progress",
+)  # fmt: skip
+ON_DISK = (
+    "method", "shrink", "variance", "transform", "bounds", "worker_variance", "answer_variance", "duplicates", "bias",
+    "caution", "level", "max_iter", "tol", "seed", "progress", "threads", "question", "worker", "answer", "sep",
+    "decimal", "encoding", "strict", "keep", "memory_limit", "groups", "covariates", "gold",
+)  # fmt: skip
 
 
 def test_every_keyword_is_tried() -> None:
@@ -154,6 +162,43 @@ def test_any_keywords_of_diagnose_all(x: Any, how: dict[str, Any]) -> None:
     if found is not None:
         sound(found.estimate)
         assert len(str(found)) > 0
+
+
+@examples(25)
+@given(
+    x=matrices(),
+    more=matrices(),
+    before=keywords(("method", "shrink", "groups", "gold", "transform", "worker_variance"), most=2),
+    how=keywords(OF_UPDATE),
+)
+def test_any_keywords_of_update(
+    x: Any, more: Any, before: dict[str, Any], how: dict[str, Any]
+) -> None:
+    est = attempt("estimate with keywords", lambda: trueup.estimate(x, **before))
+    if est is not None:
+        new = attempt(
+            "update with keywords",
+            lambda: trueup.update(est, more, **{"duplicates": "replace", **how}),
+        )
+        if new is not None:
+            sound(new)
+
+
+DRAWS = ("sample", "sample_answers", "bootstrap", "jackknife", "panel", "subset")
+
+
+@examples(25)
+@given(x=matrices(), name=st.sampled_from(DRAWS), data=st.data())
+def test_any_panels(x: Any, name: str, data: st.DataObject) -> None:
+    draw = getattr(Answers.of(x), name)
+    right = st.lists(st.integers(-1, 8), max_size=4) if name == "subset" else st.integers(-1, 8)
+    how = {
+        each: data.draw(st.one_of(right, right, WRONG), label=each)
+        for each in inspect.signature(draw).parameters
+    }
+    found = attempt(f"draw by {name}", lambda: draw(**how))
+    if found is not None:
+        assert np.isfinite(found.values).all()
 
 
 SIMULATED: dict[str, st.SearchStrategy[Any]] = {
@@ -500,6 +545,19 @@ def test_files_through_the_command_line_give_what_python_gives(
         assert found[name] == pytest.approx(value, rel=1e-9, abs=1e-9 * size + 1e-300)
 
 
+READING = ("question", "worker", "answer", "sep", "decimal", "encoding", "wide")
+
+
+@examples(20)
+@given(how=keywords(READING))
+def test_any_way_of_reading(folder: Path, how: dict[str, Any]) -> None:
+    path = folder / "read.csv"
+    path.write_text(LINES, "utf-8")
+    est = attempt("estimate from a file", lambda: trueup.estimate(path, "mean", **how))
+    if est is not None:
+        sound(est)
+
+
 COMMANDS = ("estimate", "compare", "diagnose", "doctor", "simulate", "update", "datasets", "study")
 OPTIONS = (
     "--method", "--shrink", "--variance", "--level", "--caution", "--seed", "--groups", "--covariates", "--gold",
@@ -592,6 +650,19 @@ def test_disk_gives_what_memory_gives(
             assert math.isnan(value) == (found is None)
             if found is not None:
                 assert found == pytest.approx(value, rel=1e-7, abs=1e-7 * size + 1e-300)
+
+
+@examples(12)
+@given(how=keywords(ON_DISK))
+def test_any_keywords_on_disk(folder: Path, how: dict[str, Any]) -> None:
+    from trueup.disk import estimate as on_disk
+
+    path, out = folder / "plain.csv", folder / "out.parquet"
+    path.write_text(LINES, "utf-8")
+    est = attempt("estimate on disk with keywords", lambda: on_disk(path, out, **how))
+    if est is not None:
+        finite([row["estimate"] for row in read_estimates(out)])
+        assert len(str(est)) > 0
 
 
 # -- save, load, update ----------------------------------------------------------------------------

@@ -171,8 +171,9 @@ def test_duplicates_are_an_error(tmp_path: Path) -> None:
         ingest(path, tmp_path / "work")
     assert "\n" not in str(found.value)
     assert not list((tmp_path / "work").rglob("*.f64"))
-    with pytest.raises(AnswersError, match="median"):
-        ingest(path, tmp_path / "work", duplicates="median")  # type: ignore[arg-type]
+    for wrong in ("median", np.array(["median", "mean"])):
+        with pytest.raises(AnswersError, match="median"):
+            ingest(path, tmp_path / "work", duplicates=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -462,6 +463,8 @@ def test_unusable_files(tmp_path: Path, text: str, message: str) -> None:
         ("q,a,1,1\np,a,1,2", {"worker_variance": "v"}, "a worker has two different variances"),
         ("q,a,1,-1", {"worker_variance": "v"}, "worker_variance: must be positive numbers"),
         ("q,a,1,1", {"worker_variance": {"b": 1.0}}, "none of its 1 workers is in the answers"),
+        ("q,a,1,1", {"answer_variance": np.ones((2, 2))}, "on disk it is the name of a column"),
+        ("q,a,1,1", {"strict": np.ones(2)}, "strict: found .*, must be True or False"),
         ("q,a,1,1", {"groups": "kind"}, 'Column "kind": not found'),
         ("q,a,1,1", {"threads": 0}, "threads: found 0"),
     ],

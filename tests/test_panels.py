@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from trueup import Answers, AnswersError, panels
+from trueup import Answers, AnswersError, TrueupError, panels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -395,3 +395,30 @@ def test_a_named_panel_keeps_its_name_and_those_drawn_from_it_have_none() -> Non
 def test_an_impossible_draw_is_refused(draw: Callable[[Answers], Answers], argument: str) -> None:
     with pytest.raises(AnswersError, match=rf"^{argument}\b.*: "):
         draw(scattered())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("bootstrap", {"n_panels": 10**400}, "n_panels: found 1000"),
+        ("bootstrap", {"n_panels": True}, "n_panels: found True"),
+        ("sample", {"n_panels": None, "workers": 2, "questions": 2}, "n_panels: found None"),
+        ("sample", {"n_panels": 1, "workers": np.ones(2), "questions": 2}, "workers: found array"),
+        (
+            "sample_answers",
+            {"n_panels": 1, "answers_each": np.ones(2), "questions": 2},
+            "answers_each: found array",
+        ),
+        ("jackknife", {"groups": np.array("x")}, "groups: found array"),
+        ("jackknife", {"groups": 2, "seed": -1}, "seed: found -1"),
+        ("panel", {"number": 0.5}, "panel: found 0.5"),
+        ("panel", {"number": np.ones(2)}, "panel: found array"),
+        ("subset", {"questions": None}, "questions: found None"),
+        ("subset", {"questions": [0.5]}, "questions: found [0.5]"),
+        ("subset", {"questions": [-1]}, "questions: found [-1]"),
+    ],
+)
+def test_what_is_no_whole_number_is_refused(name: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrueupError) as error:
+        getattr(complete(), name)(**given)
+    assert str(error.value).startswith(message)

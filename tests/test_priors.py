@@ -242,6 +242,16 @@ def test_an_absurd_aggregate_costs_no_digits() -> None:
         np.testing.assert_allclose(found.mean[others], x[others], atol=1e-7)
 
 
+def test_a_variance_without_a_square_is_a_variance() -> None:
+    """Found by fuzzing: of a question of which nothing is known the prior is all there is."""
+    x, v = data(16, 9)
+    wide, far = (np.where(np.arange(9) == 3, large, v) for large in (1e12, 1e200))
+    with np.errstate(over="raise"):
+        found, known = (Normal().fit(x, each).posterior(x, each) for each in (far, wide))
+    np.testing.assert_allclose(found.mean, known.mean, rtol=1e-6)
+    np.testing.assert_allclose(found.variance, known.variance, rtol=1e-6)
+
+
 RULES: list[Callable[[], Normal | Mixture]] = [Normal, Mixture]
 
 

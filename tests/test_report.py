@@ -547,6 +547,8 @@ def test_plot_returns_altair_charts(est: Any) -> None:
     )
     value = dict(zip(est.answers.question_ids.tolist(), est.estimate.tolist(), strict=True))
     assert {row["q"]: row["estimate"] for row in rows} == value
+    with pytest.raises(TrueupError, match="kind: found array"):
+        est.plot(np.ones(2))
     with pytest.raises(TrueupError, match='kind: found "pie"'):
         est.plot("pie")
 

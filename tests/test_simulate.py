@@ -366,6 +366,13 @@ def test_a_simulation_unpacks_to_answers_and_truth() -> None:
         ("bias", -1.0),
         ("bias", np.nan),
         ("noise", "cauchy"),
+        ("noise", np.arange(3.0)),
+        ("truth_mean", 1e200),
+        ("truth_scale", 1e307),
+        ("variance_scale", 1e308),
+        ("bias", 1e308),
+        ("truth", [1e300] * 50),
+        ("variance", [10**400] * 10),
     ],
 )
 def test_a_bad_argument_is_named(argument: str, value: object) -> None:

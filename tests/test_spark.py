@@ -352,6 +352,7 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"question": ["a", "a", "a"], "worker": ["u", "u", "v"]}, {}, 'worker "u" on question "a"'),
     ({}, {"duplicates": "first"}, "rows of a Spark DataFrame have none"),
     ({}, {"duplicates": "last"}, 'is not "error" or "mean"'),
+    ({}, {"duplicates": np.ones(2)}, 'is not "error" or "mean"'),
     ({"answer": [1.0, -1.0, 2.0]}, {"transform": "log"}, "1 of 3 are not, such as -1.0"),
     ({"v": [1.0, 0.0, None]}, {"answer_variance": "v"}, "2 of 3 values are not positive"),
     ({"worker": ["a", "a", "b"], "v": [1.0, 2.0, 1.0]}, {"worker_variance": "v"}, "two different"),

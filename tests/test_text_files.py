@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from input_files import ROWS, TEXT, message_of, rows_of
@@ -61,11 +62,14 @@ def test_an_encoding_that_is_named_is_used(written: Callable[..., Path], encodin
         ({"sep": '"'}, 'sep: found "\\"", must be one character'),
         ({"sep": 3}, "sep: found 3, must be one character"),
         ({"decimal": ";"}, 'decimal: found ";", must be "." or ",".'),
+        ({"decimal": np.ones(2)}, 'decimal: found array([1., 1.]), must be "." or ",".'),
         ({"encoding": "utf-9"}, 'encoding: found "utf-9", which is no encoding of text.'),
         ({"encoding": "rot13"}, 'encoding: found "rot13", which is no encoding of text.'),
         ({"encoding": 8}, "encoding: found 8, which is no encoding of text."),
         ({"encoding": "ascii"}, 'File "answers.csv": line 3 is not UTF-8 text (byte 0xc3). Pass'),
         ({"encoding": "utf-16"}, 'File "answers.csv": is not utf-16 text. Pass the encoding'),
+        ({"wide": np.ones(2)}, 'File "answers.csv": wide: found array([1., 1.]), must be True'),
+        ({"answer": np.ones(2)}, 'File "answers.csv": Column array([1., 1.]): not found. The col'),
         ({"wide": "both"}, 'File "answers.csv": wide: found "both", must be True, False,'),
         ({"sql": "SELECT 1"}, 'File "answers.csv": sql: is for a DuckDB or SQLite database'),
         ({"sql": "SELECT 1", "sep": ","}, "sep: is for text, and sql for a database."),

@@ -125,6 +125,8 @@ def test_any_numbers_give_a_finite_result_or_an_error(name: str, data: st.DataOb
         (lambda: theory.mostly_within_epsilon(1.0, 1.5, 9.0, 1.0), r"delta: found 1\.5"),
         (lambda: theory.mostly_within_epsilon(1.0, 0.5, 9.0, 1.0, "wrong"), 'version: "wrong"'),  # type: ignore[arg-type]
         (lambda: theory.spread_psi(1.0, 9, 1.0, 1.0, "wrong"), 'version: "wrong"'),  # type: ignore[arg-type]
+        (lambda: theory.mostly_within_epsilon(1.0, 0.5, 9.0, 1.0, np.ones(2)), "version: array"),  # type: ignore[arg-type]
+        (lambda: theory.spread_psi(1.0, 9, 1.0, 1.0, np.ones(2)), "version: array"),  # type: ignore[arg-type]
         (lambda: theory.independent_psi([1.0, 2.0], 1.0, [1.0]), "probabilities: found 1 for 2"),
     ],
 )

@@ -331,6 +331,8 @@ def test_answers_repeated_among_the_new_ones() -> None:
     assert update(est, twice, duplicates="first").base[2] == 1.0
     with pytest.raises(TrueupError, match='duplicates: "last" is not one of'):
         update(est, twice, duplicates="last")  # type: ignore[arg-type]
+    with pytest.raises(TrueupError, match=r"duplicates: array.* is not one of"):
+        update(est, twice, duplicates=np.ones(2))  # type: ignore[arg-type]
 
 
 # -- what is known besides -------------------------------------------------------------------------

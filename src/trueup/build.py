@@ -46,6 +46,10 @@ def build(
     """Sort encoded answers by question and worker, settle duplicates, centre the values."""
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
         raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
+    if not isinstance(answer_variance, str | None):
+        raise AnswersError(
+            f"answer_variance: found {quoted(answer_variance)}. Give the name of a column."
+        )
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "

@@ -139,7 +139,9 @@ def choose(
             if each is not None:
                 each(f"held-out workers: {names[number]}")
     gain = losses[0] - losses
-    clear = (gain > CLEAR * errors) | ((gain > errors) & (gain > LARGE * losses[0]))
+    # A gain on one question equals its error, one on four alike is twice that: rounding must not decide.
+    beyond = (1.0 + ROUNDING) * errors
+    clear = (gain > CLEAR * beyond) | ((gain > beyond) & (gain > LARGE * losses[0]))
     # First steps that agree differ by rounding alone, which is no reason to prefer one.
     clear &= (gain > ROUNDING * losses[0]) & (workers >= FEWEST_WORKERS)
     clear[0] = True

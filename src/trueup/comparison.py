@@ -280,9 +280,8 @@ class Contest:
                 error = (mean - truth) ** 2
                 error = error[np.isfinite(error)]
                 row["risk"] = float(error.mean())
-                row["risk_se"] = (
-                    float(error.std(ddof=1) / np.sqrt(len(error))) if len(error) > 1 else np.nan
-                )
+                degrees = len(error) * (len(error) - 1)
+                row["risk_se"] = _length(error - error.mean()) / degrees**0.5 if degrees else np.nan
             row["seconds"] = first + time.perf_counter() - start
             found.append((row, held_out(data, split, away, target)))
         return found
@@ -297,6 +296,12 @@ def _predicted(data: Answers, split: Folds) -> Ints:
     return np.bincount(asked, usable, minlength=data.n_questions).astype(np.int64)
 
 
+def _length(values: Floats) -> float:
+    """Return the root of the sum of squares, also of numbers that are squares themselves and have none."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.sum((values / largest) ** 2))) if largest > 0 else 0.0
+
+
 def _table(rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints) -> dict[str, Any]:
     """Return the columns, best row first."""
     total = max(int(predicted.sum()), 1)
@@ -307,7 +312,7 @@ def _table(rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints) ->
     def error(each: Floats) -> float:
         """Standard error of a mean over answers, questions being independent."""
         rest = each - each.sum() / total * predicted
-        return float(np.sqrt(np.sum(rest**2)) / total)
+        return _length(rest) / total
 
     table: dict[str, Any] = {
         "method": np.array([rows[i]["method"] for i in order], dtype=object),

@@ -22,6 +22,7 @@ from trueup.algorithms.registry import find
 from trueup.answers import Answers
 from trueup.draws import check_seed
 from trueup.errors import TrueupError, TrueupWarning, counted, quoted
+from trueup.panels import MOST_PANELS
 from trueup.progress import Progress
 from trueup.theory import Condition, Gain, condition_from_bootstrap, gain_estimate, shrinkage_limit
 from trueup.variance import mean_sandwich, plugin, psi_h, worker_noise
@@ -337,9 +338,9 @@ def diagnose_all(
 
 
 def _check_panels(panels: Any) -> None:
-    if not isinstance(panels, int | np.integer) or not (panels == 0 or panels >= 2):
+    if not isinstance(panels, int | np.integer) or not (panels == 0 or 2 <= panels <= MOST_PANELS):
         raise TrueupError(
-            f"panels: found {quoted(panels)}, must be a whole number from 2 on, or 0 for none."
+            f"panels: found {quoted(panels)}, must be a whole number from 2 to {MOST_PANELS}, or 0 for none."
         )
 
 

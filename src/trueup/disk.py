@@ -27,6 +27,7 @@ from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
 from trueup.estimation import make_plan
 from trueup.io.results import make_frame
 from trueup.io.table import Ids
+from trueup.parameters import yes_or_no
 from trueup.progress import Progress
 from trueup.report.whole import whole
 from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
@@ -117,6 +118,7 @@ def estimate(
         raise TrueupError(f"out: {quoted(str(target))} must end in .parquet.")
     if not isinstance(variance, str | int | float | None):
         raise TrueupError("variance: on disk it is a name or a number.")
+    yes_or_no("keep", keep)
     attributes = Attributes.of(groups, covariates, gold, question, reading)
     with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
         stored = ingest(
@@ -304,6 +306,7 @@ def compare(
     """
     contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
     check_truth(truth)
+    yes_or_no("keep", keep)
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
         stored = ingest(
             source,

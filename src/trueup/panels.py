@@ -8,13 +8,13 @@ over panels, and its result runs through the algorithms like any other Answers.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.arrays import compact, expand, group_order, narrow, offsets
-from trueup.draws import generator, id_order, places
-from trueup.errors import AnswersError
+from trueup.draws import check_seed, generator, id_order, places
+from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 # Entries of a table panels x workers (or questions, or answers) that are held at a time.
 TABLE = 1 << 22
+# More panels than anybody draws.
+MOST_PANELS = 10**9
 
 
 def one(answers: Answers, number: int) -> Answers:
     """Return panel `number` as Answers of its own."""
-    if not 0 <= number < answers.n_panels:
-        raise AnswersError(f"panel: found {number}, there are panels 0 to {answers.n_panels - 1}.")
+    if not _is_whole(number) or not 0 <= number < answers.n_panels:
+        raise AnswersError(
+            f"panel: found {quoted(number)}, there are panels 0 to {answers.n_panels - 1}."
+        )
     return span(answers, number, number + 1)
 
 
@@ -66,7 +70,14 @@ def span(answers: Answers, first: int, last: int) -> Answers:
 def subset(answers: Answers, questions: Ints) -> Answers:
     """Return the answers to some questions of a single problem, in the order given, as a problem of its own."""
     _single(answers, 1)
-    chosen = np.asarray(questions, dtype=np.int64)
+    last = answers.n_questions - 1
+    chosen = np.asarray(questions)
+    whole = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not len(chosen))
+    if not whole or not ((chosen >= 0) & (chosen <= last)).all():
+        raise AnswersError(
+            f"questions: found {quoted(questions)}, must be numbers of questions from 0 to {last}."
+        )
+    chosen = chosen.astype(np.int64)
     if len(np.unique(chosen)) != len(chosen):
         raise AnswersError("questions: a question may be asked for once.")
     _, _, position = _answers_of(answers, chosen, len(chosen))
@@ -123,8 +134,8 @@ def sample_answers(
     are drawn; every worker who gave one of the answers is in the panel.
     """
     _single(answers, n_panels)
-    eligible = np.flatnonzero(answers.counts >= answers_each)
     _enough("answers_each", answers_each, int(answers.counts.max(initial=0)))
+    eligible = np.flatnonzero(answers.counts >= answers_each)
     _enough(f"questions (with {answers_each} answers)", questions, len(eligible))
     question_rng, answer_rng = generator(seed).spawn(2)
     expected = int(answers.counts[eligible].sum()) * questions // len(eligible)
@@ -200,6 +211,7 @@ def jackknife(answers: Answers, groups: int, *, seed: int = 0) -> Answers:
     """
     _single(answers)
     _enough("groups", groups, answers.n_workers, least=2)
+    check_seed(seed)
     return folds(answers, groups, seed=seed).training
 
 
@@ -242,14 +254,17 @@ def folds(answers: Answers, groups: int, *, seed: int = 0) -> Folds:
 def _single(answers: Answers, n_panels: int = 1) -> None:
     if answers.n_panels > 1:
         raise AnswersError("panels: these answers are panels already; draw from a single problem.")
-    if n_panels < 1:
-        raise AnswersError(f"n_panels: found {n_panels}, need at least 1.")
+    _enough("n_panels", n_panels, MOST_PANELS)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _enough(what: str, wanted: int, available: int, least: int = 1) -> None:
-    if not least <= wanted <= available:
+    if not _is_whole(wanted) or not least <= wanted <= available:
         raise AnswersError(
-            f"{what}: found {wanted}, must be at least {least} and at most {available} here."
+            f"{what}: found {quoted(wanted)}, must be at least {least} and at most {available} here."
         )
 
 

@@ -94,7 +94,7 @@ def update(
     if strange:
         raise TypeError(f"update() got an unexpected keyword argument {strange[0]!r}")
     check_threads(threads)
-    if duplicates not in REPEATED:
+    if not isinstance(duplicates, str) or duplicates not in REPEATED:
         known = ", ".join(f'"{each}"' for each in REPEATED)
         raise TrueupError(f"duplicates: {quoted(duplicates)} is not one of {known}.")
     opened = Opened.of(state)

@@ -133,11 +133,13 @@ class Facts:
         return np.where(self.informative > 0, weight, self.spread(self.mean_of_informative(weight)))
 
     def variance(self, ss: Floats, divisor: Floats) -> Floats:
-        """Return `ss / divisor`, at least the floor; the pooled variance for uninformative workers."""
+        """Return `ss / divisor`, at least the floor; the pooled variance for uninformative workers.
+
+        Where all agree the variance is 0: whatever `ss` says then is rounding.
+        """
         pool = self.pool_of_worker
-        variance = np.divide(
-            ss, divisor, out=pool.copy(), where=(self.informative > 0) & (divisor > 0)
-        )
+        learned = (self.informative > 0) & (divisor > 0) & (pool > 0)
+        variance = np.divide(ss, divisor, out=pool.copy(), where=learned)
         return np.maximum(variance, VARIANCE_FLOOR * pool)
 
 

@@ -95,7 +95,8 @@ class IPTD(Algorithm):
             fault = proxy - others / np.where(facts.informative > 0, total - weight * own, 1.0)
         fault = np.where(facts.informative > 0, fault, 0.5 * mean)
         fault = np.maximum(fault, SMALLEST_FAULT * 0.5 * mean)
-        fault = np.where(fault > 0, fault, 1.0)  # a panel in which all agree
+        some = (fault > 0) & (facts.pool_of_worker > 0)
+        fault = np.where(some, fault, 1.0)  # a panel in which all agree
         weight = facts.weigh(1.0 / fault)
         weight = weight / facts.spread(facts.panel_sum(weight))
         return state.now(weight=weight, fault=fault, proxy=proxy)

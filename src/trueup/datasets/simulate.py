@@ -19,7 +19,7 @@ from trueup.build import centre_in_place
 from trueup.draws import generator
 from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
-from trueup.parameters import yes_or_no
+from trueup.parameters import LARGEST, number, one_of, yes_or_no
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,14 +138,15 @@ def simulate(
     _whole("panels", panels)
     if answers_per_question is not None:
         _whole("answers_per_question", answers_per_question, most=workers)
-    _real("truth_mean", truth_mean, least=-np.inf)
-    _real("truth_scale", truth_scale)
-    _real("variance_scale", variance_scale)
-    _real("bias", bias)
-    _real("spammers", spammers, most=1.0)
-    _real("correlation", correlation, most=1.0)
-    _real("density", density, most=1.0)
+    number("truth_mean", truth_mean, -LARGEST)
+    number("truth_scale", truth_scale)
+    number("variance_scale", variance_scale)
+    number("bias", bias)
+    number("spammers", spammers, most=1.0)
+    number("correlation", correlation, most=1.0)
+    number("density", density, most=1.0)
     truth_scale, bias = truth_scale + 0.0, bias + 0.0  # -0.0 is no scale to numpy
+    one_of("noise", noise, get_args(Noise))
     yes_or_no("as_std", as_std)
     yes_or_no("centred", centred)
     rng = generator(seed)
@@ -201,19 +202,11 @@ def _whole(name: str, value: object, most: float = np.inf) -> None:
         )
 
 
-def _real(name: str, value: object, least: float = 0.0, most: float = np.inf) -> None:
-    if not (
-        isinstance(value, int | float | np.number) and np.isfinite(value) and least <= value <= most
-    ):
-        limits = f" from {least:g}" * (least > -np.inf) + f" to {most:g}" * (most < np.inf)
-        raise TrueupError(f"{name}: found {quoted(value)}, must be a finite number{limits}.")
-
-
 def _given(name: str, values: Any, size: int, panels: int) -> Floats:
     """Take numbers from the caller: for all panels alike, or for each."""
     try:
         array = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TrueupError(f"{name}: found values that are not numbers.") from None
     if len(array) == size:
         array = np.tile(array, panels)
@@ -221,8 +214,11 @@ def _given(name: str, values: Any, size: int, panels: int) -> Floats:
         raise TrueupError(
             f"{name}: found {len(array)} numbers, expected {size} (or of each panel)."
         )
-    if not np.isfinite(array).all():
-        raise TrueupError(f"{name}: found {array[~np.isfinite(array)][0]}, must be finite numbers.")
+    fits = np.abs(array) <= LARGEST
+    if not fits.all():
+        raise TrueupError(
+            f"{name}: found {array[~fits][0]}, must be numbers from {-LARGEST:g} to {LARGEST:g}."
+        )
     return array
 
 
@@ -288,7 +284,7 @@ def _variances(
     )
 
 
-def _noise(rng: np.random.Generator, noise: str, size: int) -> Floats:
+def _noise(rng: np.random.Generator, noise: Noise, size: int) -> Floats:
     """Draw errors with mean 0 and variance 1."""
     if noise == "normal":
         return rng.standard_normal(size)
@@ -296,9 +292,7 @@ def _noise(rng: np.random.Generator, noise: str, size: int) -> Floats:
         return rng.laplace(0.0, math.sqrt(0.5), size)
     if noise == "student":
         return math.sqrt(0.5) * rng.standard_t(4, size)
-    if noise == "exponential":
-        return rng.standard_exponential(size) - 1.0
-    raise TrueupError(f"noise: {quoted(noise)} is not one of {', '.join(get_args(Noise))}.")
+    return rng.standard_exponential(size) - 1.0
 
 
 def _answerers(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueup.errors import AnswersError, missing_column, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # Names other crowdsourcing tools use, taken when ours are neither given nor there.
 OTHER_NAMES = {"question": "task", "answer": "label"}
@@ -30,6 +31,13 @@ class Roles(NamedTuple):
         return [*ids, self.answer, *self.numbers]
 
 
+def check_names(found: Sequence[object], asked: Iterable[tuple[str, object]]) -> None:
+    """Refuse what can be no name, such as an array, before it is compared with the names there are."""
+    for argument, name in asked:
+        if not isinstance(name, Hashable):
+            raise missing_column(name, found, argument)
+
+
 def choose(
     found: Sequence[object],
     *,
@@ -47,6 +55,7 @@ def choose(
         When a column is not there, is there twice, or is asked for in two parts.
     """
     asked = {"question": question, "worker": worker, "answer": answer}
+    check_names(found, (*asked.items(), *(("", each) for each in numbers)))
     for part, other in OTHER_NAMES.items():
         if asked[part] == part and part not in found and other in found:
             asked[part] = other

@@ -72,7 +72,7 @@ class Layout:
                     f"sep: found {quoted(sep)}, must be one character, such as ',', ';' or '\\t', "
                     "and neither a quote nor the end of a line."
                 )
-        if decimal not in (None, ".", ","):
+        if decimal is not None and (not isinstance(decimal, str) or decimal not in (".", ",")):
             raise AnswersError(f'decimal: found {quoted(decimal)}, must be "." or ",".')
         return cls(sep, decimal, check_encoding(encoding))
 

@@ -12,7 +12,7 @@ import numpy as np
 from trueup.arrays import compact
 from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, quoted
 from trueup.io.assemble import encode_ids, read_answers
-from trueup.io.columns import OTHER_NAMES
+from trueup.io.columns import OTHER_NAMES, check_names
 from trueup.io.frames import array_of
 from trueup.io.native import loaded
 from trueup.io.numbers import COMMA_REMEDY
@@ -113,13 +113,14 @@ def plan(
     """
     if isinstance(wide, bool | np.bool_):
         wide = "questions" if wide else "no"
-    if wide not in (None, "no", "questions", "workers"):
+    if not isinstance(wide, str | None) or wide not in (None, "no", "questions", "workers"):
         raise AnswersError(
             f'wide: found {quoted(wide)}, must be True, False, "questions" (one row per question) '
             'or "workers" (one row per worker).'
         )
     if wide == "no":
         return None
+    check_names(found, (("question", question), ("worker", worker), ("answer", answer)))
     rows = "worker" if wide == "workers" else "question"
     ids: str | None = worker if rows == "worker" else question
     if ids not in found and ids == rows:

@@ -265,9 +265,11 @@ def read_nodes(
     e *= e
     sums = np.concatenate([p, p * c * nodes.s[:, None, :]], axis=1) @ w
     variance = u * sums[:, 1] + (p @ e)[:, 0]
+    # Squared as a share: u itself may be too large for a square.
+    w *= u[:, None, :]
     w *= w
     w *= behind
-    variance += u * u * ((p * c) @ w)[:, 0]
+    variance += ((p * c) @ w)[:, 0]
     unit = scale.unit[:, None]
     shrinkage = np.minimum(u * sums[:, 0], 1.0)
     return scale.centre[:, None] + unit * mean, variance * unit * unit, shrinkage

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trueup.errors import TrueupError, quoted
+from trueup.errors import TrueupError
+from trueup.parameters import one_of
 from trueup.theory.guards import number, share
 from trueup.theory.results import Verdict
 
@@ -116,6 +117,7 @@ def mostly_within_epsilon(
     squared False
     tight False
     """
+    one_of("version", version, ("tight", "squared", "printed"))
     distance, chance, largest, noise = _constants(epsilon, delta, bound, variance)
     if version == "tight":
         cost = max(0.0, largest * (largest - 2.0 * noise))
@@ -123,14 +125,11 @@ def mostly_within_epsilon(
     elif version == "squared":
         cost = largest * largest
         text = "A psi within epsilon of the variance often enough helps; sufficient, not necessary."
-    elif version == "printed":
+    else:
         cost = largest
         text = (
             "The printed condition, which is false: it uses the bound where its square is needed."
         )
-    else:
-        names = '"tight", "squared" or "printed"'
-        raise TrueupError(f"version: {quoted(version)} is not known. Give {names}.")
     left, right = distance * distance, noise * noise - (1.0 - chance) / chance * cost
     return Verdict(left < right, left, right, "<", False, text)
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 import numpy as np
 
-from trueup.errors import TrueupError, quoted
+from trueup.errors import TrueupError
+from trueup.parameters import one_of
 from trueup.theory.blue import blue_variance, blue_weights, linear_variance
 from trueup.theory.condition import general_condition
 from trueup.theory.guards import centred, count, number, numbers, per_sample, repeated
@@ -185,6 +186,7 @@ def spread_psi(
     >>> spread_psi(1.0, m=5, variance=1.0, truth_variance=2.9, version="printed").holds
     False
     """
+    one_of("version", version, ("exact", "printed"))
     factor = number("scale", scale, "not negative")
     questions = count("m", m)
     noise = number("variance", variance, "positive")
@@ -192,11 +194,9 @@ def spread_psi(
     if version == "exact":
         right = 2.0 * noise * (questions - 1) / (questions - 3)
         text = "psi = c S^2 helps if and only if c E[S^2] is below 2 variance (m-1)/(m-3)."
-    elif version == "printed":
+    else:
         right = 2.0 * noise
         text = "psi = c S^2 helps if c E[S^2] is below twice the variance; sufficient only."
-    else:
-        raise TrueupError(f'version: {quoted(version)} is not known. Give "exact" or "printed".')
     return Verdict(0 < left < right, left, right, "<", version == "exact", text)
 
 

@@ -25,6 +25,7 @@ from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.delimited import Layout
 from trueup.io.paths import find_paths
 from trueup.io.source import label_of
+from trueup.parameters import yes_or_no
 from trueup.scale import Scale
 
 if TYPE_CHECKING:
@@ -91,8 +92,13 @@ def ingest(
         When the folder cannot be used: not writable, disk full, used by another run. Nothing half-written stays.
     """
     check_threads(threads)
-    if duplicates not in ("error", "mean", "first"):
+    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
         raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
+    yes_or_no("strict", strict)
+    if not isinstance(answer_variance, str | None):
+        raise AnswersError(
+            f"answer_variance: found {quoted(answer_variance)}, on disk it is the name of a column."
+        )
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "

@@ -340,13 +340,13 @@ class SparkEngine:
 
 
 def _check_duplicates(duplicates: str) -> None:
+    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
+        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error" or "mean".')
     if duplicates == "first":
         raise AnswersError(
             'duplicates: "first" asks for an order, and the rows of a Spark DataFrame have none. Pass '
             'duplicates="mean" to average them, or leave one row of each before.'
         )
-    if duplicates not in ("error", "mean"):
-        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error" or "mean".')
 
 
 def _check_columns(groups: object, covariates: Sequence[object], gold: object) -> None:

@@ -42,7 +42,7 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     MissingExtra
         When altair is not installed.
     """
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         names = ", ".join(f'"{name}"' for name in KINDS)
         raise TrueupError(f"kind: found {quoted(kind)}. Use one of {names}.")
     return need("altair", "report").Chart.from_dict(specification(est, kind))
