@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -16,6 +18,7 @@ import trueup
 from trueup.cli import main
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
 SOURCE = str(Path(trueup.__file__).parents[1])
@@ -137,3 +140,17 @@ def expected(**options: Any) -> list[float]:
 def files() -> set[str]:
     """Return the names of all that is in this folder."""
     return {path.name for path in Path().iterdir()}
+
+
+def opened(pipe: Path, process: subprocess.Popen[str]) -> IO[str]:
+    """Open a pipe for writing as soon as a program has opened it for reading; fail if it ends before."""
+    while process.poll() is None:
+        try:
+            end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            assert error.errno == errno.ENXIO  # noqa: PT017 - nobody reads yet
+            time.sleep(0.01)
+        else:
+            os.set_blocking(end, True)
+            return os.fdopen(end, "w", encoding="utf-8")
+    pytest.fail(f"ended before it read: {process.communicate()[1]}")

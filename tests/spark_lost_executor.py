@@ -1,4 +1,7 @@
-"""Run a first step on two executors, kill one of them on the way, and compare with memory; see test_spark.py."""
+"""Run a first step on two executors, kill one of them on the way, and compare with memory; see test_spark.py.
+
+In the end the session is stopped, which is told to whoever goes on, and makes closing no error.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from trueup import Answers
 from trueup.algorithms import find, run
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.spark import SparkEngine
+from trueup.errors import TrueupError
 
 
 def executors(process: int) -> list[int]:
@@ -46,7 +50,8 @@ def main() -> None:
         "local-cluster[2,1,1024]",
         **{"spark.executor.memory": "512m", "spark.task.maxFailures": "4"},
     ).getOrCreate()
-    engine = SparkEngine(spark.createDataFrame(frame), partitions=4, block_answers=60)
+    answers = spark.createDataFrame(frame)
+    engine = SparkEngine(answers, partitions=4, block_answers=60)
     killed: list[int] = []
 
     def kill(iteration: int, _: float) -> None:
@@ -61,8 +66,15 @@ def main() -> None:
     assert killed
     np.testing.assert_allclose(found.weight, expected.weight[order], rtol=1e-12)
     np.testing.assert_allclose(found.noise, expected.noise[order], rtol=1e-12)
-    print(f"same numbers without executor {killed[0]}")  # noqa: T201
     spark.stop()
+    engine.close()
+    try:
+        SparkEngine(answers)
+    except TrueupError as error:
+        assert "its Spark session has been stopped" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError("a stopped session was taken")
+    print(f"same numbers without executor {killed[0]}")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import trueup
-from commands import SOURCE, Done, run
+from commands import SOURCE, Done, opened, run
 from trueup.cli.outcome import exit_code
 
 if TYPE_CHECKING:
@@ -517,11 +517,9 @@ def test_errors_of_the_system_name_the_file_and_a_remedy(
 def test_an_interrupt_while_reading_ends_with_130(tmp_path: Path) -> None:
     pipe, out = tmp_path / "answers.csv", tmp_path / "t.csv"
     os.mkfifo(pipe)
-    with start("estimate", pipe, "-o", out) as process:
-        writer = os.open(pipe, os.O_WRONLY)  # waits until the program has opened it for reading
+    with start("estimate", pipe, "-o", out) as process, opened(pipe, process):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-        os.close(writer)
     assert process.returncode == 130
     assert one_line(errors) == "trueup: interrupted\n"
     assert list(tmp_path.iterdir()) == [pipe]

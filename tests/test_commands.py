@@ -5,6 +5,7 @@ With TRUEUP_SNAPSHOTS=write the texts in tests/snapshots are renewed.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -260,9 +261,18 @@ def test_workers_who_err_together_are_named() -> None:
         for i in range(8)
     ]
     write("pair.csv", answers)
-    text = printed("estimate", "pair.csv")
+    text = printed("estimate", "pair.csv", "--method", "mean")
     assert "1 pair errs together (w2 and w5): intervals are too narrow" in text
     assert "trueup diagnose FILE shows them" in text
+    for engine in ("memory", "disk"):
+        files = ("-o", "t.parquet", "--workers", "w.csv")
+        text = printed("estimate", "pair.csv", "--engine", engine, *files)
+        assert "Workers who err together count as one: w2, w5" in text
+        assert "Estimates and intervals count those named above as one." in text
+        assert "too narrow" not in text
+        with Path("w.csv").open(newline="") as file:
+            flags = {row["worker"]: row["flag"] for row in csv.DictReader(file)}
+        assert flags == {f"w{i}": "errs together" if i in (2, 5) else "" for i in range(8)}
     assert "too narrow" not in printed("estimate", "answers.csv")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 import trueup
-from commands import need_cli, refusal, run, write
+from commands import need_cli, printed, refusal, run, write
 from trueup.errors import AnswersError, TrueupError
+from trueup.shrinkage import ShrinkRule
 
 need_cli()
 
@@ -250,7 +252,6 @@ def _to_disk(source: str, **options: Any) -> Any:
         ("covariates", [1.0] * QUESTIONS),
         ("covariates", np.zeros((QUESTIONS, 2))),
         ("gold", np.zeros(QUESTIONS)),
-        ("gold", "size"),
     ],
 )
 def test_what_does_not_say_which_questions_it_is_of_is_refused_before_reading(
@@ -290,11 +291,21 @@ def test_a_file_that_has_changed_is_read_again_and_the_answers_are_not() -> None
     np.testing.assert_allclose(estimates(), agree("answers.csv", "crh"), rtol=1e-12)
 
 
+class EndsEarly(ShrinkRule):
+    """A second step that cannot be taken."""
+
+    name = "ends early"
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        """Stop."""
+        raise TrueupError("no second step today")
+
+
 def test_a_run_that_ended_early_goes_on_with_what_is_known_now() -> None:
     tables()
     options: dict[str, Any] = {"method": "crh", "work_dir": "work", "groups": "groups.csv"}
-    with pytest.raises(TrueupError, match="cannot be written"):
-        disk.estimate("answers.csv", "no/out.parquet", **options)
+    with pytest.raises(TrueupError, match="no second step today"):
+        disk.estimate("answers.csv", "out.parquet", shrink=EndsEarly(), **options)
     assert list(Path("work").glob(JOURNAL))
     write("groups.csv", [{"question": text(j), "group": f"g{j % 2}"} for j in range(QUESTIONS)])
     disk.estimate("answers.csv", "new.parquet", **options)
@@ -317,6 +328,72 @@ def test_the_command_takes_columns_and_files_as_in_memory() -> None:
     for name in COLUMNS:
         mine, other = (each.column(name).to_numpy() for each in (found, theirs))
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-11)
+
+
+def with_gold(name: str, truth: dict[int, object], missing: int | None = None) -> None:
+    """Write the answers again with a column of truths; those of a question are in its first row."""
+    with Path("answers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    told = set()
+    for row in rows:
+        j = int(row["question"][1:])
+        row["known"] = str(truth.get(j, "")) if j not in told else ""
+        if j not in told and j == missing:
+            row["answer"] = ""  # such a row still tells the truth of its question
+        told.add(j)
+    if name.endswith(".csv"):
+        write(name, rows)
+        return
+    numbers = {"answer": float, "known": float}
+    pq.write_table(
+        pa.table(
+            {
+                each: [numbers.get(each, str)(row[each]) if row[each] else None for row in rows]
+                for each in rows[0]
+            }
+        ),
+        name,
+    )
+
+
+@pytest.mark.parametrize("source", ["told.csv", "told.parquet"])
+@pytest.mark.parametrize("known", [{}, {"groups": "groups.csv", "covariates": "size"}])
+def test_truths_may_be_a_column_of_the_answers(source: str, known: dict[str, Any]) -> None:
+    tables()
+    with_gold(source, {j: 20 * (j % 3) + 5 for j in range(71, QUESTIONS)}, missing=80)
+    told = agree(source, gold="known", **known)
+    np.testing.assert_allclose(told, agree(source, gold="gold.csv", **known), rtol=1e-12)
+    options = ("--method", "mean", "--engine", "disk", "--gold", "known", "--out", "out.parquet")
+    assert "Compared with 19 known truths" in printed("estimate", source, *options)
+
+
+def test_a_column_of_truths_is_read_anew_where_it_was_not_asked_for_before() -> None:
+    with_gold("told.csv", dict.fromkeys(range(40), 100.0))
+    options: dict[str, Any] = {"method": "mean", "work_dir": "work", "keep": True}
+    for gold in (None, "known", None):
+        est = disk.estimate("told.csv", "out.parquet", gold=gold, **options)
+        assert bool(est.diagnosis.gold) == (gold is not None)
+
+
+@pytest.mark.parametrize(
+    ("truth", "gold", "how", "message"),
+    [
+        ({3: "many"}, "known", {}, r'gold: question "q003" has the "known" "many", which is not'),
+        ({3: "inf"}, "known", {}, r'gold: question "q003" has the "known" "inf", which is not'),
+        ({}, "known", {}, "^gold: found no truth, all are empty"),
+        ({3: 5}, "knwn", {}, r'^gold: .*Column "knwn": not found'),
+        ({3: 5}, "question", {}, "^gold: .*holds the questions themselves"),
+        ({3: 5}, "answer", {}, r'^gold: question "q000" has two values of "answer"'),
+        ({3: 500}, "known", {"bounds": (-100, 200)}, "^gold: .*but the bounds are -100 and 200"),
+    ],
+)
+def test_what_is_wrong_with_a_column_of_truths_is_told(
+    truth: dict[int, object], gold: str, how: dict[str, Any], message: str
+) -> None:
+    with_gold("told.csv", truth)
+    with pytest.raises(TrueupError, match=message) as found:
+        _to_disk("told.csv", gold=gold, method="mean", **how)
+    assert "\n" not in str(found.value)
 
 
 def test_files_beside_the_answers_are_written_as_they_are_or_plainly() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import trueup
+from test_voices import judges
 from trueup import disk
 from trueup.cli import main
 from trueup.engines.disk.intake import ingest
 from trueup.errors import TrueupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS, QUESTIONS, WORKERS = 120_000, 20_000, 400
 COLUMNS = ["question", "estimate", "lower", "upper", "std_error", "base", "base_std_error"]
@@ -306,3 +307,139 @@ def test_what_is_neither_yes_nor_no_is_refused(tmp_path: Path) -> None:
         disk.estimate(source, tmp_path / "o.parquet", keep=np.ones(2))  # type: ignore[arg-type]
     with pytest.raises(TrueupError, match=r"^keep: found array"):
         disk.compare(source, keep=np.ones(2))  # type: ignore[arg-type]
+
+
+def small(path: Path) -> Path:
+    """Write a few answers, some by workers who err together."""
+    given = judges(2)[1]
+    rows = [f"q{j},w{i},{each}" for (i, j), each in np.ndenumerate(given)]
+    path.write_text("question,worker,answer\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_the_least_certain_have_all_their_answers_where_workers_err_together(
+    tmp_path: Path,
+) -> None:
+    est = disk.estimate(small(tmp_path / "a.csv"), tmp_path / "o.parquet")
+    assert est.diagnosis.voices  # two workers count as one
+    assert est.least_certain["n_answers"] == [6] * 10
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("no/o.parquet", "there is no folder for"),
+        ("folder.parquet", "is a folder"),
+        ("a.csv/o.parquet", "there is no folder for"),
+        ("x" * 300 + ".parquet", "cannot be written"),
+        ("o.csv", r"must end in \.parquet"),
+        ("p0.parquet", "is used already"),
+        ("link.parquet", "is used already"),
+        ("known.parquet", "is used already"),
+    ],
+)
+def test_where_estimates_cannot_go_is_told_before_anything_is_read(
+    tmp_path: Path, out: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.parquet").mkdir()
+    small(Path("a.csv"))
+    for name in ("p0.parquet", "p1.parquet"):
+        pq.write_table(answers(), name)
+    Path("link.parquet").symlink_to("p1.parquet")
+    pq.write_table(pa.table({"question": ["q1"], "truth": [1.0]}), "known.parquet")
+    before = {path: path.read_bytes() for path in Path().glob("*.parquet") if path.is_file()}
+    with pytest.raises(TrueupError, match=f"^out: .*{said}") as found:
+        disk.estimate("p?.parquet", out, work_dir="work", gold="known.parquet")
+    assert "\n" not in str(found.value)
+    assert not Path("work").exists()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_folder_that_takes_no_files_is_told_of_before_anything_is_read() -> None:
+    me = os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        here = Path(name)
+        here.chmod(0o755)
+        (here / "shut").mkdir(mode=0o555)
+        source = small(here / "a.csv")
+        try:
+            if me == 0:
+                os.seteuid(65534)  # a superuser may write anywhere
+            with pytest.raises(TrueupError, match=r"^out: .*its folder takes no files"):
+                disk.estimate(source, here / "shut" / "o.parquet", work_dir=here / "work")
+        finally:
+            os.seteuid(me)
+        assert not (here / "work").exists()
+
+
+def test_nothing_is_kept_in_a_folder_that_goes(tmp_path: Path) -> None:
+    source = small(tmp_path / "a.csv")
+    for go in (
+        lambda: disk.estimate(source, tmp_path / "o.parquet", keep=True),
+        lambda: disk.compare(source, keep=True),
+    ):
+        with pytest.raises(TrueupError, match=r"^keep: .*work_dir="):
+            go()
+    assert "trueup: --keep: " in (told := run(source, "--out", "o.parquet", "--keep").stderr)
+    assert "--work-dir" in told
+
+
+def test_an_argument_that_is_none_is_named_with_the_function_that_was_called(
+    tmp_path: Path,
+) -> None:
+    source = small(tmp_path / "a.csv")
+    with pytest.raises(TypeError, match=r"^estimate\(\) got .*'nonsense'"):
+        disk.estimate(source, tmp_path / "o.parquet", nonsense=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^compare\(\) got .*'nonsense'"):
+        disk.compare(source, nonsense=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("engine", "option", "belongs"),
+    [
+        ("memory", ["--work-dir", "work"], "disk"),
+        ("memory", ["--keep"], "disk"),
+        ("memory", ["--memory-limit", "2GB"], "disk"),
+        ("memory", ["--master", "local"], "spark"),
+        ("disk", ["--master", "local"], "spark"),
+        ("spark", ["--work-dir", "work"], "disk"),
+    ],
+)
+@pytest.mark.parametrize("command", ["estimate", "compare"])
+def test_an_option_of_another_engine_is_refused(
+    tmp_path: Path,
+    command: str,
+    engine: str,
+    option: list[str],
+    belongs: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small(Path("a.csv"))
+    with pytest.raises(SystemExit) as ended:
+        main([command, "a.csv", "--engine", engine, "--out", "o.parquet", *option])
+    assert ended.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"trueup: {option[0]}: is for --engine {belongs}.")
+    assert error.count("\n") == 1
+
+
+def test_what_auto_does_not_use_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small(Path("a.csv"))
+    command = ["estimate", "a.csv", "--method", "mean"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--memory-limit", "2GB", "--master", "local"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().err == "".join(
+        f"trueup: {option} is for --engine {engine}; not used, as --engine memory does the work\n"
+        for option, engine in (("--memory-limit", "disk"), ("--master", "spark"))
+    )
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--memory-limit=-1GB"])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith('trueup: --memory-limit: found "-1GB"')

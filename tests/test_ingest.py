@@ -418,26 +418,142 @@ def test_too_many_malformed_rows(tmp_path: Path) -> None:
         ingest(path, tmp_path / "work")
 
 
-def test_a_quote_that_never_closes(tmp_path: Path) -> None:
-    good = "".join(f"q{i},w1,{i}\n" for i in range(50))
+def lines_with(changed: dict[int, str], end: str = "\n", rows: int = 3000) -> bytes:
+    """Return lines of answers, some of them others; the header is line 1."""
+    lines = ["question,worker,answer", *(f"q{i},w1,{i}" for i in range(rows))]
+    for number, line in changed.items():
+        lines[number - 1] = line
+    return end.join([*lines, ""]).encode()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".csv.zst"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {52: '"q50,w1,3'},
+        {52: 'q50,w1,"3'},
+        {3000: 'q50,"w1,3'},  # only one more line follows
+        {52: 'q50,"w1,3', 2000: 'q1,w1,3"'},  # closed far below: a row of two fields
+    ],
+)
+def test_a_quote_that_does_not_close_stops_as_lines_behind_it_cannot_be_counted(
+    tmp_path: Path, changed: dict[int, str], ending: str, end: str
+) -> None:
+    path = tmp_path / f"a{ending}"
+    content = lines_with(changed, end)
+    if ending == ".csv.gz":
+        content = gzip.compress(content)
+    elif ending == ".csv.zst":
+        content = pa.Codec("zstd").compress(content, asbytes=True)
+    path.write_bytes(content)
+    line = min(changed)
+    with pytest.raises(AnswersError, match=f"a quote that opens in line {line} is never closed"):
+        ingest(path, tmp_path / "work")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_that_cannot_be_read_are_counted_one_by_one(tmp_path: Path, end: str) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("question,worker,answer\n" + good + 'q50,"w1,3\nq51,w1,4\n')
+    changed = {52: 'q50,"w1"x,3', 53: 'q51,"w1"x,3', 200: "q1,w1", 3001: 'q2999,"w1,3'}
+    path.write_bytes(lines_with(changed, end))
     with ingest(path, tmp_path / "work") as stored:
-        assert stored.n_answers == 50
+        assert stored.n_answers == 2996
+        assert stored.malformed.count == 4
+        assert stored.n_rows == 3000
+        assert [each.partition(" has")[0] for each in stored.malformed.examples] == [
+            f'File "a.csv": line {line}' for line in changed
+        ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_row_of_several_lines_without_all_fields_counts_as_its_lines(
+    tmp_path: Path, end: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(lines_with({52: f'"q50{end}or 51",3'}, end))
+    with ingest(path, tmp_path / "work") as stored:
+        assert (stored.n_answers, stored.malformed.count) == (2999, 2)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_a_value_of_several_lines_that_look_like_rows_is_not_read_as_rows(
+    tmp_path: Path, ending: str, strict: bool
+) -> None:
+    # Several threads begin to read 8,000,000 bytes apart, here in the middle of the value.
+    rows, length = 205_000, 41
+    first = 8_000_000 // length - 150
+    lines = [f"{i:07d},w1,{i:014d},{i:014d}" for i in range(rows)]
+    assert {len(line) + 1 for line in lines} == {length}
+    lines[first] = f'{first:07d},w1,1,"note'
+    lines[first + 300] += '"'
+    content = "\n".join(["question,worker,answer,note", *lines, ""]).encode()
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(gzip.compress(content, 1) if ending == ".csv.gz" else content)
+    with pytest.raises(AnswersError, match=r"^File .*: cannot be read"):
+        ingest(path, tmp_path / "work", strict=strict)
+    # Elsewhere it is just a value.
+    lines[first] = lines[first].replace("note", "")
+    lines[first], lines[100] = lines[100], lines[first]
+    lines[first + 300], lines[400] = lines[400], lines[first + 300]
+    path.write_bytes("\n".join(["question,worker,answer,note", *lines, ""]).encode())
+    with ingest(path.rename(tmp_path / "a.csv"), tmp_path / "work", strict=strict) as stored:
+        assert (stored.n_rows, stored.n_answers) == (rows - 300, rows - 300)
+
+
+@pytest.mark.parametrize("column", ["question", "worker"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet", "-coded.parquet"])
+def test_a_row_without_an_id_cannot_be_used(tmp_path: Path, column: str, ending: str) -> None:
+    rows: list[dict[str, object]] = [
+        {"question": f"q{j}", "worker": f"w{i}", "answer": j + i}
+        for j in range(9)
+        for i in range(3)
+    ]
+    rows[4][column] = rows[20][column] = ""
+    rows[7] = {"question": "", "worker": "w1", "answer": ""}  # without an answer it is just missing
+    data = pa.table({name: [str(row[name]) or None for row in rows] for name in rows[0]})
+    if ending == "-coded.parquet":
+        codes = data.column(column).dictionary_encode()
+        data = data.set_column(data.column_names.index(column), column, codes)
+    path = tmp_path / f"a{ending}"
+    if ending == ".csv":
+        pyarrow.csv.write_csv(data, path)
+    else:
+        pq.write_table(data, path)
+    with ingest(path, tmp_path / "work") as stored:
+        assert (stored.n_rows, stored.n_answers, stored.n_missing) == (27, 24, 1)
         assert stored.malformed.count == 2
-        assert "line 52 has a quote that is never closed" in stored.malformed.examples[0]
+        place = "line 6" if ending == ".csv" else "row 4"
+        assert stored.malformed.examples[0] == f'File "{path.name}": {place}: "{column}" is missing'
+    with pytest.raises(
+        AnswersError, match=rf'^2 of 27 rows cannot be used, first .*"{column}" is missing\.'
+    ):
+        ingest(path, tmp_path / "work", strict=True)
+
+
+@pytest.mark.parametrize("size", ["abc", "-1GB", "0GB", "1", "50%", "", 5, None])
+def test_what_is_no_size_of_memory_is_refused_before_reading(tmp_path: Path, size: Any) -> None:
+    path = write(table(20), tmp_path / "a.parquet")
+    with pytest.raises(TrueupError, match=r"^memory_limit: found .*such as \"2GB\"\.$"):
+        ingest(path, tmp_path / "work", memory_limit=size)
+    assert not (tmp_path / "work").exists()
+
+
+def test_too_little_memory_is_not_said_of_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(lines_with({52: "q50,w1"}))
+    for limit in ("100KB", "200KB", "500KB", "1MB"):
+        with pytest.raises(TrueupError, match=f"^memory_limit: {limit} is too little to read"):
+            ingest(path, tmp_path / "work", memory_limit=limit)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (
-            "question,worker,answer\n,a,1\nq,a,1\n",
-            r'Column "question": 1 of 2 values is missing, at row 0',
-        ),
-        (
-            "question,worker,answer\nq,,1\nq,a,1\n",
-            r'Column "worker": 1 of 2 values is missing, at row 0',
+            "question,worker,answer\n,a,1\n,b,1\nq,a,1\n",
+            r'2 of 3 rows cannot be used, first .*line 2: "question" is missing. That is more than half',
         ),
         ("question,worker,answer\n", "no answers, the table has 0 rows"),
         ("question,worker,answer\nq,a,\n", "no answers, all 1 value are missing"),

@@ -612,3 +612,13 @@ def test_names_stay_short_and_distinct() -> None:
     assert all(name.isprintable() or "\u200d" in name for name in names)
     assert len(set(distinct(HOSTILE, 20))) == len(HOSTILE)
     assert distinct(["a"] * 3) == ["a", "a (2)", "a (3)"]
+
+
+def test_a_report_replaces_a_page_and_nothing_else(est: Any, tmp_path: Path) -> None:
+    page, answers = tmp_path / "r.html", tmp_path / "answers.csv"
+    page.write_text("an older page")
+    answers.write_text("question,worker,answer\n1,2,3\n")
+    assert est.report(page).read_text("utf-8").endswith("</html>\n")
+    with pytest.raises(TrueupError, match=r"answers.csv.* is there already and no page"):
+        est.report(answers)
+    assert answers.read_text() == "question,worker,answer\n1,2,3\n"

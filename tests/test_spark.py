@@ -425,6 +425,7 @@ def test_in_a_process_of_its_own(script: str) -> None:
 def test_the_public_estimate_and_its_frames() -> None:
     import trueup
     import trueup.spark
+    from trueup.verdicts import worker_table
 
     frame = told(40)
     frame["truth"] = frame["question"].map(truths(frame, 10))
@@ -434,6 +435,7 @@ def test_the_public_estimate_and_its_frames() -> None:
     options: dict[str, Any] = {**known, "max_iter": 2}
     with trueup.spark.estimate(rows, "crh", "normal", partitions=2, **options) as est:
         questions = est.questions.toPandas().set_index("question").sort_index()
+        verdicts = est.verdicts
         workers = est.workers.toPandas().set_index("worker").sort_index()
         assert str(est).startswith(f"{len(frame) - n_missing} answers of 14 workers to 40 ")
         assert f"{n_missing} of {len(frame)} rows dropped: no answer" in str(est)
@@ -443,11 +445,16 @@ def test_the_public_estimate_and_its_frames() -> None:
     theirs = expected.workers.set_index("worker").sort_index()
     np.testing.assert_allclose(workers["weight"], theirs["weight"], rtol=1e-9)
     assert est.diagnosis == expected.diagnosis
+    judged = worker_table(expected)
+    order = judged.worker_ids.sort_order().tolist()
+    assert verdicts.worker_ids.tolist() == [judged.worker_ids.tolist()[i] for i in order]
+    assert verdicts.flags == tuple(judged.flags[i] for i in order)
+    np.testing.assert_allclose(verdicts.bias, judged.bias[order], rtol=1e-9, atol=1e-12)
     with pytest.raises(TrueupError, match="needs all answers in memory"):
         trueup.spark.estimate(rows, "crh", "normal", "jackknife", max_iter=1, partitions=1)
 
 
-def test_files_beside_the_answers_are_taken_on_the_command_line(
+def test_files_of_answers_and_beside_them_are_taken_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import pyarrow.parquet as pq
@@ -459,14 +466,17 @@ def test_files_beside_the_answers_are_taken_on_the_command_line(
     frame = sparse(40, 8)
     frame["question"] = frame["question"].str[1:].astype(int)
     frame["size"] = frame["question"] % 5
-    frame.to_parquet(tmp_path / "answers.parquet", index=False)
+    half = len(frame) // 2
+    frame[:half].to_csv(tmp_path / "answers1.csv", index=False)
+    other_order = frame[half:][["worker", "size", "answer", "question"]]
+    other_order.to_csv(tmp_path / "answers2.csv", index=False, sep=";")
     lines = [f"{j},{'film' if j % 2 else 'book'}" for j in range(45)] + ["1,film", "2,"]
     (tmp_path / "kinds.csv").write_text("\n".join(["question,group", *lines]))
     lines = [*(f"{j},{j + 0.5}" for j in range(12)), "3,3.5", "30,"]
     (tmp_path / "gold.csv").write_text("\n".join(["question,truth", *lines]))
     known = ["--groups", "kinds.csv", "--covariates", "size", "--gold", "gold.csv"]
     paths = [str(tmp_path / each) if each.endswith(".csv") else each for each in known]
-    named = ["estimate", str(tmp_path / "answers.parquet"), "--engine", "spark"]
+    named = ["estimate", str(tmp_path / "answers?.csv"), "--engine", "spark"]
     chosen = ["--method", "mean", "--shrink", "normal", "--out", str(tmp_path / "out.parquet")]
     (tmp_path / "others.csv").write_text("question,group\nx,film\ny,book")
     with pytest.raises(TrueupError, match="--groups: found no question that is in the answers"):
@@ -485,6 +495,10 @@ def test_files_beside_the_answers_are_taken_on_the_command_line(
     theirs = expected.questions.sort_values("question")
     assert found["question"].tolist() == theirs["question"].tolist()
     close(found[list(COLUMNS)], theirs[list(COLUMNS)])
+    written = sorted(path.name for path in (tmp_path / "out.parquet").iterdir())
+    with pytest.raises(TrueupError, match=r"--out: .*out\.parquet"):  # Spark would delete it first
+        app([*named, *chosen], result_action="return_value")
+    assert sorted(path.name for path in (tmp_path / "out.parquet").iterdir()) == written
 
 
 def test_workers_who_err_together_are_heard_as_one() -> None:

@@ -561,3 +561,27 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path) -> None:
         assert done.stdout == f"27 {path}\n", done.stderr
         assert path.read_bytes() == before
         assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_state_replaces_a_state_and_nothing_else(tmp_path: Path) -> None:
+    est = trueup.estimate(np.eye(3))
+    state, empty = tmp_path / "a.trueup", tmp_path / "b.trueup"
+    empty.touch()
+    for path in (state, empty):
+        est.save(path)
+        est.save(path)
+        assert trueup.load(path).estimate.tolist() == est.estimate.tolist()
+    state.write_bytes(state.read_bytes()[:300])
+    est.save(state)  # a damaged one is one all the same
+    trueup.load(state)
+    other = tmp_path / "answers.csv"
+    for content in (
+        b"question,worker,answer\n1,2,3\n",
+        b"PK\x03\x04 something else that is packed",
+    ):
+        other.write_bytes(content)
+        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+            est.save(other)
+        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+            trueup.update(state, {"question": [7], "worker": [0], "answer": [1.0]}, save=other)
+        assert other.read_bytes() == content

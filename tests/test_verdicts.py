@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from trueup import TrueupError
 from trueup import verdicts as words
 from trueup.together import sample
 from trueup.verdicts import worker_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def odd_panel() -> trueup.Estimate:
@@ -49,6 +53,40 @@ def test_every_oddity_is_named_and_nobody_else() -> None:
     assert "identical answers with 7" in text
     assert "answers too low (harsh), by 1.91 ± 0.25" in text
     assert "answers far off, 14% of them" in text
+
+
+@pytest.mark.parametrize("many", [2_000_000, 400])
+@pytest.mark.parametrize("bias", [False, True])
+def test_verdicts_on_disk_are_those_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int, bias: bool
+) -> None:
+    """Of all questions, and of a sample of them."""
+    disk = pytest.importorskip("trueup.disk", reason='needs pip install "trueup[files]"')
+    pq = pytest.importorskip("pyarrow.parquet")
+    from trueup.cli.tables import answers_table
+
+    answers = answers_table(odd_panel().answers)
+    pq.write_table(answers, tmp_path / "answers.parquet")
+    monkeypatch.setattr(sample, "MANY", many)
+    monkeypatch.setattr(sample, "ENOUGH", 600)
+    monkeypatch.setattr(sample, "EACH", 1)
+    here = worker_table(trueup.estimate(answers, "median", bias=bias))
+    there = disk.estimate(
+        tmp_path / "answers.parquet", tmp_path / "truths.parquet", "median", bias=bias
+    ).verdicts
+    order = here.worker_ids.sort_order()
+    assert ("A sample of" in here.note) == (many == 400)
+    assert there.note == here.note
+    assert there.worker_ids.tolist() == here.worker_ids.tolist(order)
+    assert there.flags == tuple(here.flags[i] for i in order.tolist())
+    assert sum(map(len, there.flags)) > 8
+    names, others = ([*each.worker_ids.tolist(), None] for each in (here, there))
+    assert [names[i] for i in here.partner[order]] == [others[i] for i in there.partner]
+    for name in ("variance", "variance_lower", "bias", "bias_std_error", "far_off", "weight"):
+        ours, theirs = getattr(here, name)[order], getattr(there, name)
+        np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12, err_msg=name)
+    assert len(there.together.pairs) == len(there.together) == len(here.together)
+    assert there.workers.column("flag").to_pylist() == there.flag
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -25,6 +25,8 @@ from trueup.engines.outcome import Outcome
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
 from trueup.estimation import make_plan
+from trueup.io.outputs import check_outputs
+from trueup.io.paths import find_paths
 from trueup.io.results import make_frame
 from trueup.io.table import Ids
 from trueup.parameters import yes_or_no
@@ -33,6 +35,7 @@ from trueup.report.whole import whole
 from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
 from trueup.shrinkage.normal import CAUTION
 from trueup.solution import COLUMNS, UNKNOWN, solve
+from trueup.verdicts import WorkerTable, worker_table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +83,9 @@ def estimate(
     bounds: tuple[float, float] | None = None,
     worker_variance: str | Mapping[Any, float] | None = None,
     answer_variance: str | None = None,
-    **reading: Any,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> DiskEstimate:
     """Estimate the true value of every question from files of any size, and write them to a Parquet file.
 
@@ -95,31 +100,35 @@ def estimate(
         Working folder, on a disk with room for about 30 bytes an answer. By default a temporary one. Given the same
         folder again, a finished reading is used again if the files have not changed, and a run that was killed goes on.
     keep : bool
-        Leave what was read in the working folder at the end.
+        Leave what was read in the working folder at the end; needs `work_dir`.
     memory_limit : str
-        What sorting may use, such as "2GB".
+        What reading delimited text may use, such as "2GB". Reading Parquet, sorting and estimating are not bound by it:
+        they work in pieces of a fixed size.
     strict : bool
         Stop at rows that cannot be used instead of leaving them out and telling of them.
     groups, covariates : str, mapping, frame or path, optional
         Columns of the source, or tables by question, which must fit into memory: question -> value, or a frame or file
         as for `trueup.estimate`. A text that ends as the name of a file does is one. Of covariates, several columns and
         files may be given in a list.
-    gold : mapping, frame or path, optional
-        Known truths of some questions, by question id, as for `trueup.estimate`.
+    gold : str, mapping, frame or path, optional
+        Known truths of some questions: a column of the source, or by question id, as for `trueup.estimate`.
     method, shrink, variance, bias, caution, level, max_iter, tol, seed, threads, progress
         As for `trueup.estimate`. Variances by "jackknife" or "bootstrap", functions and arrays need all answers in
         memory and are refused.
-    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance, reading
-        As for `trueup.estimate`; `sep`, `decimal` and `encoding` say how text is written.
+    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance
+        As for `trueup.estimate`.
+    sep, decimal, encoding
+        How text is written, as for `trueup.estimate`.
     """
     plan = make_plan(method, shrink, variance, bias, caution, level, max_iter, tol, seed, threads)
-    target = Path(out)
-    if target.suffix.lower() != ".parquet":
-        raise TrueupError(f"out: {quoted(str(target))} must end in .parquet.")
     if not isinstance(variance, str | int | float | None):
         raise TrueupError("variance: on disk it is a name or a number.")
-    yes_or_no("keep", keep)
-    attributes = Attributes.of(groups, covariates, gold, question, reading)
+    _check_keep(keep, work_dir)
+    how: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding}
+    attributes = Attributes.of(groups, covariates, gold, question, how)
+    target = Path(out)
+    inputs = [*find_paths(source).paths, *attributes.files]
+    check_outputs({"out": target}, (".parquet",), inputs=inputs)
     with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
         stored = ingest(
             source,
@@ -134,11 +143,12 @@ def estimate(
             worker_variance=worker_variance,
             groups=attributes.group_column,
             covariates=attributes.covariate_columns,
+            gold=attributes.gold_column,
             strict=strict,
             memory_limit=memory_limit,
             threads=threads,
             progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
-            **reading,
+            **how,
         )
         with stored:
             bar.step("answers read")
@@ -164,6 +174,14 @@ def estimate(
     return found
 
 
+def _check_keep(keep: bool, work_dir: str | PathLike[str] | None) -> None:
+    yes_or_no("keep", keep)
+    if keep and work_dir is None:
+        raise TrueupError(
+            "keep: a temporary folder does not stay. Pass work_dir=... with a folder that does."
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DiskEstimate(Outcome):
     """What came out of a run on disk; the estimates themselves are in a file.
@@ -184,8 +202,11 @@ class DiskEstimate(Outcome):
         The first rows that could not be used, and why.
     least_certain : dict of lists
         The ten questions with the widest intervals: question, estimate, lower, upper, std_error, n_answers.
+    verdicts : WorkerTable
+        What is to be thought of each worker, from a sample of the questions where there are very many.
     """
 
+    verdicts: WorkerTable
     path: Path
     least_certain: dict[str, list[Any]]
     worker_columns: dict[str, Any]
@@ -196,6 +217,7 @@ class DiskEstimate(Outcome):
         flags = worker_flags(solution.root, solution.aggregate.facts)
         return cls(
             **cls.told(solution),
+            verdicts=worker_table_of(solution, flags),
             path=path,
             n_malformed=stored.malformed.count,
             malformed=tuple(stored.malformed.examples),
@@ -222,7 +244,6 @@ def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
         error = np.where(np.isnan(kept["std_error"]), np.inf, kept["std_error"])
         worst = np.argsort(-error, kind="stable")[:SHOWN]
         rows = {name: kept[name][worst] for name in names}
-        rows["n_answers"] = block.counts[worst].astype(np.float64)
         rows["number"] = (block.start + worst).astype(np.float64)
         return Visit(rows=rows)
 
@@ -232,7 +253,8 @@ def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
     numbers = rows.pop("number")[worst].astype(np.int64)
     found: dict[str, list[Any]] = {"question": [stored.question_id(j) for j in numbers.tolist()]}
     found |= {name: each[worst].tolist() for name, each in rows.items()}
-    found["n_answers"] = [int(each) for each in found["n_answers"]]
+    # Where workers err together, the engine of the solution has one answer for all of them.
+    found["n_answers"] = [stored.count(j) for j in numbers.tolist()]
     return found
 
 
@@ -286,7 +308,9 @@ def compare(
     bounds: tuple[float, float] | None = None,
     worker_variance: str | Mapping[Any, float] | None = None,
     answer_variance: str | None = None,
-    **reading: Any,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Any:
     """Compare first steps on workers they have not seen, from files of any size; see `trueup.compare`.
 
@@ -301,12 +325,13 @@ def compare(
         As for `trueup.compare`.
     source, work_dir, keep, memory_limit, strict
         As for `estimate`. Rows that cannot be used are left out with a warning.
-    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance, reading
+    question, worker, answer, duplicates, transform, bounds, worker_variance, answer_variance, sep, decimal, encoding
         As for `estimate`.
     """
     contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
     check_truth(truth)
-    yes_or_no("keep", keep)
+    _check_keep(keep, work_dir)
+    how: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding}
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
         stored = ingest(
             source,
@@ -323,7 +348,7 @@ def compare(
             memory_limit=memory_limit,
             threads=threads,
             progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
-            **reading,
+            **how,
         )
         with stored:
             bar.step("answers read")
@@ -337,7 +362,7 @@ def compare(
                 )
             # The answers are read once: none need stay in memory.
             engine = DiskEngine(stored, threads=threads, memory=0)
-            found = compare_on(engine, contest, truth, bar, question=question, how=reading)
+            found = compare_on(engine, contest, truth, bar, question=question, how=how)
             if not keep:
                 stored.folder.clear()
     return found

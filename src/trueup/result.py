@@ -213,7 +213,7 @@ class Estimate:
         return write_report(self, path, command=command, truth=truth)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write this to a file, from which `trueup.load` and `trueup.update` go on. A file there already is replaced.
+        """Write this to a file, from which `trueup.load` and `trueup.update` go on. A state there already is replaced.
 
         The file holds data and no code: methods and rules are kept by their registered name.
         """

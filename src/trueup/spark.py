@@ -8,6 +8,7 @@ and pyarrow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
@@ -23,6 +24,7 @@ from trueup.progress import Progress
 from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
 from trueup.shrinkage.normal import CAUTION
 from trueup.solution import COLUMNS, solve
+from trueup.verdicts import WorkerTable, worker_table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,6 +140,8 @@ class SparkEstimate(Outcome):
     questions: DataFrame
     workers: DataFrame
     engine: SparkEngine
+    solution: Solution
+    flags: list[str | None]
 
     @classmethod
     def of(cls, frame: DataFrame, engine: SparkEngine, solution: Solution) -> SparkEstimate:
@@ -156,7 +160,17 @@ class SparkEstimate(Outcome):
             ),
             workers=frame.sparkSession.createDataFrame(table),
             engine=engine,
+            solution=solution,
+            flags=flags,
         )
+
+    @cached_property
+    def verdicts(self) -> WorkerTable:
+        """What is to be thought of each worker, from a sample of the questions where there are very many.
+
+        It is found out when it is first asked for, and asked for before the estimate is closed.
+        """
+        return worker_table_of(self.solution, self.flags)
 
     def close(self) -> None:
         """Give the memory of the answers back to the cluster; frames that were not cached are gone then."""

@@ -25,24 +25,31 @@ is the noise where the estimate does not have it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueup.arrays import segment_median
 from trueup.bias import estimate_biases
+from trueup.draws import cut
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.results import make_frame
 from trueup.result import SAME_ANSWER, SHARES_NOTHING
 from trueup.together import Looked, Together, noise_of
 from trueup.together import together as find_together
+from trueup.together.sample import note, sample_size
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
 if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers import Answers
     from trueup.arrays import Bools, Floats, Ints
+    from trueup.bias import Biases
     from trueup.block import Block
+    from trueup.io.table import Ids
     from trueup.result import Estimate
+    from trueup.solution import Solution
 
 #: Shared answers below which nobody is judged.
 FEWEST = 5
@@ -79,7 +86,10 @@ class WorkerTable:
 
     Attributes
     ----------
-    estimate : Estimate
+    worker_ids : Ids
+        Who they are.
+    kind : str
+        Library of the frames.
     n_answers, n_shared : arrays
         Answers of each worker, and those to questions that somebody else answered as well.
     weight : array
@@ -104,7 +114,8 @@ class WorkerTable:
         That only a sample of the questions was looked at, if so.
     """
 
-    estimate: Estimate
+    worker_ids: Ids
+    kind: str
     n_answers: Ints
     n_shared: Ints
     weight: Floats
@@ -134,15 +145,12 @@ class WorkerTable:
     @property
     def workers(self) -> Any:
         """Frame with a row per worker."""
-        answers = self.estimate.answers
         names: list[object] = [None] * len(self.partner)
         tied = np.flatnonzero(self.partner >= 0)
-        for at, name in zip(
-            tied.tolist(), answers.worker_ids.tolist(self.partner[tied]), strict=True
-        ):
+        for at, name in zip(tied.tolist(), self.worker_ids.tolist(self.partner[tied]), strict=True):
             names[at] = str(name)
         columns: dict[str, Any] = {
-            "worker": answers.worker_ids,
+            "worker": self.worker_ids,
             "n_answers": self.n_answers,
             "n_shared": self.n_shared,
             "weight": self.weight,
@@ -164,7 +172,7 @@ class WorkerTable:
             "bias_std_error",
             "far_off",
         )
-        return make_frame(answers.origin.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown)
 
     @property
     def remarkable(self) -> Ints:
@@ -194,7 +202,7 @@ class WorkerTable:
 
     def describe(self, number: int) -> str:
         """Return a sentence on one worker, with the numbers behind its flags."""
-        ids = self.estimate.answers.worker_ids
+        ids = self.worker_ids
         parts = []
         for flag in self.flags[number]:
             text = flag
@@ -249,46 +257,119 @@ def worker_table(
     looked = Looked.of(answers)
     noise = noise or noise_of(estimate)
     if looked is None:
-        part, spread = answers, _all
         noise = seen = noise or worker_noise(answers)
+        sample = Sample(answers, seen, np.arange(answers.n_workers))
     else:
-        part, spread = looked.answers, looked.spread
-        seen = worker_noise(part)
+        sample = Sample(looked.answers, worker_noise(looked.answers), looked.workers, looked.note)
     if together is None:
-        together = find_together(part, noise=seen)
+        together = find_together(sample.answers, noise=sample.noise)
         together = together if looked is None else together.among(looked)
-    facts = estimate.aggregate.facts
+    known = Known(
+        worker_ids=answers.worker_ids,
+        kind=answers.origin.kind,
+        aggregate=estimate.aggregate,
+        noise=noise,
+        biases=estimate.biases,
+        flag=estimate.flag,
+        partner=together.partner,
+        copier=together.copier,
+    )
+    return _judged(known, sample, together)
+
+
+def worker_table_of(solution: Solution, flag: list[str | None]) -> WorkerTable:
+    """Return the verdict on every worker of answers that are not in memory.
+
+    As many questions as are looked at of so many answers in memory, and the same ones, are brought here. `flag` is what
+    `trueup.result.worker_flags` says of all; `together` has the workers of the sample.
+    """
+    engine = solution.root
+    problem: Any = engine.problem  # of an engine that is not in memory: it has ids of workers
+    size = sample_size(problem.n_answers, problem.n_questions, problem.n_workers)
+    drawn = cut(engine, 0, size)
+    part = engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)
+    workers = problem.worker_ids.index_of(part.worker_ids)
+    sample = Sample(part, worker_noise(part), workers, note(part.n_questions, problem.n_questions))
+    together = find_together(part, noise=sample.noise)
+    partner, copier = np.full(problem.n_workers, -1), np.zeros(problem.n_workers, dtype=bool)
+    partner[workers] = np.append(workers, -1)[together.partner]
+    copier[workers] = together.copier
+    taken = (solution.biases, solution.aggregate.bias, solution.calibration)
+    known = Known(
+        worker_ids=problem.worker_ids,
+        kind="pyarrow",
+        aggregate=solution.aggregate,
+        noise=solution.moved.noise if all(each is None for each in taken) else None,
+        biases=solution.biases,
+        flag=flag,
+        partner=partner,
+        copier=copier,
+    )
+    return _judged(known, sample, together)
+
+
+class Known(NamedTuple):
+    """What is known of all workers, of their names and from all answers; the noise only where it has been computed."""
+
+    worker_ids: Ids
+    kind: str
+    aggregate: Aggregate
+    noise: WorkerNoise | None
+    biases: Biases | None
+    flag: list[str | None]
+    partner: Ints
+    copier: Bools
+
+
+class Sample(NamedTuple):
+    """Answers that are looked at closely, their noise, and the number of each of their workers among all."""
+
+    answers: Answers
+    noise: WorkerNoise
+    workers: Ints
+    note: str = ""
+
+    def spread(self, each: Floats, empty: float, n_workers: int) -> Floats:
+        """Return numbers of these workers as numbers of all, `empty` for the others."""
+        result = np.full(n_workers, empty)
+        result[self.workers] = each
+        return result
+
+
+def _judged(known: Known, sample: Sample, together: Together) -> WorkerTable:
+    facts, seen = known.aggregate.facts, sample.noise
+
+    def spread(each: Floats, empty: float) -> Floats:
+        return sample.spread(each, empty, facts.n_workers)
+
     shared = facts.n_informative.astype(np.int64)
-    if noise is None:
+    if known.noise is None:
         count, kurtosis = spread(seen.count, 0.0), _kurtosis(seen)
         variance, lower, upper = (spread(each, np.nan) for each in _noise(seen, kurtosis))
     else:
-        count = noise.count
-        variance, lower, upper = _noise(noise, _kurtosis(seen))
-    if estimate.biases is not None:
-        value, error = estimate.biases.value, estimate.biases.std_error
+        count = known.noise.count
+        variance, lower, upper = _noise(known.noise, _kurtosis(seen))
+    if known.biases is not None:
+        value, error = known.biases.value, known.biases.std_error
     else:
-        biases = estimate_biases(part)
+        biases = estimate_biases(sample.answers)
         value, error = (spread(each, np.nan) for each in (biases.value, biases.std_error))
     value, error = (np.where(count > 0, each, np.nan) for each in (value, error))
     far = _far_off(seen)
     count_far, far_off = spread(far[0], 0.0), spread(far[1], np.nan)
     judged = shared >= FEWEST
     clear = judged & (np.abs(value) > CLEAR * error)
-    known = variance[judged & ~np.isnan(variance)]
-    median = float(np.median(known)) if len(known) else np.nan
+    among = variance[judged & ~np.isnan(variance)]
+    median = float(np.median(among)) if len(among) else np.nan
     marks = {
         NOISY: judged & (lower > MUCH * median) & (median > 0),
         FAR_OFF: judged & (count_far >= FEWEST_FAR) & (far_off >= SHARE_FAR),
         HARSH: clear & (-value - CLEAR * error > MATTERS * np.sqrt(median)),
         LENIENT: clear & (value - CLEAR * error > MATTERS * np.sqrt(median)),
-        COPIES: together.copier,
-        TOGETHER: (together.partner >= 0) & ~together.copier,
+        COPIES: known.copier,
+        TOGETHER: (known.partner >= 0) & ~known.copier,
     }
-    flags: list[list[str]] = [[] for _ in range(answers.n_workers)]
-    for at, text in enumerate(estimate.flag):
-        if text is not None:
-            flags[at].append(text)
+    flags: list[list[str]] = [[] if text is None else [text] for text in known.flag]
     for text, mark in marks.items():
         for at in np.flatnonzero(mark).tolist():
             if SAME_ANSWER not in flags[at] or text in (COPIES, TOGETHER):
@@ -297,10 +378,11 @@ def worker_table(
         if SHARES_NOTHING not in flags[at]:
             flags[at].append(TOO_FEW)
     return WorkerTable(
-        estimate=estimate,
+        worker_ids=known.worker_ids,
+        kind=known.kind,
         n_answers=facts.n_answers.astype(np.int64),
         n_shared=shared,
-        weight=estimate.aggregate.weight,
+        weight=known.aggregate.weight,
         variance=variance,
         variance_lower=lower,
         variance_upper=upper,
@@ -308,17 +390,12 @@ def worker_table(
         bias_std_error=error,
         bias_clear=clear,
         far_off=far_off,
-        partner=together.partner,
+        partner=known.partner,
         flags=tuple(map(tuple, flags)),
         median_variance=median,
         together=together,
-        note="" if looked is None else looked.note,
+        note=sample.note,
     )
-
-
-def _all(each: Floats, empty: float) -> Floats:  # noqa: ARG001
-    """Return numbers of all workers as they are; see `Looked.spread`."""
-    return each
 
 
 def _noise(noise: WorkerNoise, kurtosis: float) -> tuple[Floats, Floats, Floats]:

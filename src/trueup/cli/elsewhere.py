@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.summary import columns, short
+from trueup.cli.summary import columns, short, to_look_at, with_verdicts
 from trueup.cli.wording import as_options
 from trueup.errors import counted
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.engines.outcome import Outcome
+    from trueup.verdicts import WorkerTable
 
 #: Rows that could not be used and are shown.
 SHOWN = 5
@@ -22,6 +22,7 @@ SHOWN = 5
 
 def tell(
     est: Outcome,
+    verdicts: WorkerTable,
     least_certain: dict[str, list[Any]],
     rows: Any,
     out: Path,
@@ -35,6 +36,8 @@ def tell(
     ----------
     est
         What is told of the estimate.
+    verdicts
+        What is to be thought of each worker.
     least_certain
         Columns of the questions to show.
     rows
@@ -48,19 +51,20 @@ def tell(
     """
     from trueup.cli.tables import write_files
 
+    rows = with_verdicts(rows, verdicts)
     if workers is not None:
         as_rows = workers.suffix.lower() == ".json"
         write_files({workers: {"workers": rows.to_pylist()} if as_rows else rows})
     if as_json:
         print(document(est, rows, out))
         return
-    print(summary(est, least_certain, rows))
+    print(summary(est, verdicts, least_certain))
     for path in (out, workers):
         if path is not None:
             print(f"Written: {path}")
 
 
-def summary(est: Outcome, least: dict[str, list[Any]], workers: Any) -> str:
+def summary(est: Outcome, verdicts: WorkerTable, least: dict[str, list[Any]]) -> str:
     """Say what was read, what was chosen and why, what to expect, and what to look at."""
     about = est.diagnosis
     people, asked = counted(est.n_workers, "worker"), counted(est.n_questions, "question")
@@ -89,11 +93,7 @@ def summary(est: Outcome, least: dict[str, list[Any]], workers: Any) -> str:
         interval = "unknown" if low is None or low != low else f"{low:.4g} to {high:.4g}"
         rows.append((short(name), f"{value:.6g}", interval, f"{count:,}"))
     lines += columns(rows)
-    flags = Counter(flag for flag in workers.column("flag").to_pylist() if flag)
-    lines += ["", "Workers"]
-    lines += [f"  {counted(count, 'worker')}: {flag}" for flag, count in flags.most_common()]
-    if not flags:
-        lines.append(f"  Nothing stands out about any of {counted(est.n_workers, 'worker')}.")
+    lines += ["", *to_look_at(verdicts, heard_as_one=bool(about.voices))]
     return "\n".join(lines)
 
 

@@ -59,7 +59,7 @@ def estimate(
     covariates
         Column with a number known of each question, or a file of them; may be given several times.
     gold
-        File with the columns question and truth: known truths of some questions, at least eight.
+        Known truths of some questions, at least eight: a column, or a file with the columns question and truth.
     bias
         Estimate the bias of each worker and take it off first.
     caution
@@ -83,7 +83,7 @@ def estimate(
     """
     from functools import partial
 
-    from trueup.cli.summary import document, summary
+    from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import check_outputs, write_files
     from trueup.estimation import estimate
 
@@ -92,8 +92,9 @@ def estimate(
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    place = where.place(file, {"--report": report, "--truth": truth, "--save": save})
-    if place != "memory" and (place == where.engine or _streams(out, reading)):
+    blockers = {"--report": report, "--truth": truth, "--save": save}
+    place = where.place(file, blockers, streams=_streams(out, reading))
+    if place != "memory":
         from trueup.cli.on_disk import estimate_on_disk
         from trueup.cli.on_spark import estimate_on_spark
 
@@ -132,8 +133,9 @@ def estimate(
         seed=seed,
         progress=True,
     )
+    verdicts = verdicts_on(est)
     contents: dict[Path, Any] = {
-        path: table(est, part, path)
+        path: table(est, part, path, verdicts)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
@@ -142,7 +144,7 @@ def estimate(
     if save is not None:
         contents[save] = est.save
     # All that takes time comes before the files: an interrupt then leaves none.
-    text = document(est, true) if format == "json" else summary(est, true)
+    text = document(est, verdicts, true) if format == "json" else summary(est, verdicts, true)
     write_files(contents)
     print(text)
     if format == "json":
@@ -202,10 +204,14 @@ def command_line() -> str:
     return shlex.join(["trueup", *sys.argv[1:]])
 
 
-def table(est: Any, part: str, path: Path) -> Any:
+def table(est: Any, part: str, path: Path, verdicts: Any) -> Any:
     """Return a table for a file; for JSON, rows together with how they came about."""
+    from trueup.cli.summary import with_verdicts
+
     origin = replace(est.answers.origin, kind="pyarrow")
     rows = getattr(replace(est, answers=replace(est.answers, origin=origin)), part)
+    if part == "workers":
+        rows = with_verdicts(rows, verdicts)
     if path.suffix.lower() != ".json":
         return rows
     about = est.diagnosis

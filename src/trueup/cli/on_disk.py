@@ -56,4 +56,4 @@ def estimate_on_disk(
         encoding=reading.encoding,
         **options,
     )
-    tell(est, est.least_certain, est.workers, out, workers, as_json=as_json)
+    tell(est, est.verdicts, est.least_certain, est.workers, out, workers, as_json=as_json)

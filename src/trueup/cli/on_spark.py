@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trueup.cli.elsewhere import tell
 from trueup.engines.truths import UntypedTruths
 from trueup.errors import TrueupError, need, quoted
+from trueup.io.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
 
 #: Questions that are shown, those least certain first.
 SHOWN = 10
-TEXT = (".csv", ".tsv", ".txt")
+#: What Spark takes for the address of a cluster.
+MASTER = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\]|-cluster\[.+\])?|yarn|[a-z][a-z0-9+.-]*://.+")
 
 
 def estimate_on_spark(
@@ -46,13 +50,15 @@ def estimate_on_spark(
             "--out: with --engine spark the estimates go to a folder of Parquet files, named .parquet. Name one."
         )
     if out.exists():
-        raise TrueupError(f"--out: {quoted(str(out))} is there already. Name another folder.")
+        raise TrueupError(
+            f"--out: {quoted(str(out))} exists already. Remove it, or choose another name."
+        )
     if reading.wide not in (None, "long") or reading.sql is not None:
         raise TrueupError(
             "--engine spark: reads files with one answer per row, not --wide or --sql."
         )
     session = session_at(where.master)
-    frame = answers_frame(session, file, reading)
+    frame = answers_frame(session, file, reading, groups=groups, covariates=covariates, gold=gold)
     names: list[str] = []
     for each in covariates:
         frame, more = _beside(frame, each, "covariates", reading)
@@ -77,9 +83,10 @@ def estimate_on_spark(
     ) as est:
         est.questions.write.parquet(str(out))
         rows: Any = est.workers.toArrow()
+        verdicts = est.verdicts
         found = session.read.parquet(str(out))
         least = found.orderBy(found["std_error"].desc_nulls_first()).limit(SHOWN).toArrow()
-    tell(est, least.to_pydict(), rows, out, workers, as_json=as_json)
+    tell(est, verdicts, least.to_pydict(), rows, out, workers, as_json=as_json)
 
 
 def session_at(master: str | None) -> Any:
@@ -89,58 +96,92 @@ def session_at(master: str | None) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.appName("trueup").config("spark.log.level", "ERROR")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
+    if sql.SparkSession.getActiveSession() is None and not os.environ.get("SPARK_REMOTE"):
+        _check_start(master)
     try:
         return (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:
-        first = str(error).strip().partition("\n")[0]
-        raise TrueupError(f"--engine spark: no session could be started ({first}).") from error
+        raise _no_session(one_line(error), master) from error
 
 
-def answers_frame(session: Any, file: str, reading: Reading) -> Any:
-    """Return the answers of Parquet or delimited text as a Spark DataFrame."""
-    from trueup.io.attribute_columns import question_names
-    from trueup.io.paths import check_present, find_paths
-
-    paths = find_paths(file).paths
-    for path in paths:
-        check_present(path)
-    names = [str(path.absolute()) for path in paths]
-    kinds = {path.name.lower().removesuffix(".gz") for path in paths}
-    if all(name.endswith((".parquet", ".pq")) for name in kinds):
-        return session.read.parquet(*names)
-    if not all(name.endswith(TEXT) for name in kinds):
-        raise TrueupError("--engine spark: reads Parquet and delimited text. Convert the file.")
-    tabs = all(name.endswith(".tsv") for name in kinds)
-    frame = session.read.csv(
-        names,
-        header=True,
-        sep=reading.sep or ("\t" if tabs else ","),
-        encoding=reading.encoding or "UTF-8",
-        escape='"',
-        multiLine=True,
-    )
-    return _whole_number_ids(frame, {*question_names(reading.question), reading.worker, "worker"})
-
-
-def _whole_number_ids(frame: Any, names: set[str]) -> Any:
-    """Turn ids that are all written as whole numbers into these, as elsewhere: text has another order."""
-    functions = need("pyspark.sql.functions", "spark")
-    here = [name for name in frame.columns if name in names]
-    columns = {name: functions.col(f"`{name}`") for name in here}
-    # No leading zero, no plus, no space: the text such a number would be written as again.
-    same = {
-        name: functions.coalesce(
-            functions.bool_and(column.eqNullSafe(column.try_cast("bigint").cast("string"))),
-            functions.lit(False),
+def _check_start(master: str | None) -> None:
+    """Refuse what Spark cannot start with, before its Java prints a page about it."""
+    if master is not None and not MASTER.fullmatch(master):
+        raise TrueupError(
+            f"--master: {quoted(master)} is no Spark master. Give one such as local[4], spark://host:7077, yarn or "
+            "k8s://https://host:443."
         )
-        for name, column in columns.items()
-    }
-    if not same:
-        return frame
-    (found,) = frame.agg(*(test.alias(f"c{at}") for at, test in enumerate(same.values()))).collect()
-    tested = zip(columns.items(), found, strict=True)
-    whole = {name: column.cast("bigint") for (name, column), is_whole in tested if is_whole}
-    return frame.withColumns(whole) if whole else frame
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home, "bin")) if home else None)
+    if java is None:
+        place = f"JAVA_HOME, {quoted(home, LONGEST_PATH)}" if home else "the PATH"
+        raise _no_session(f"there is no java in {place}", master)
+
+
+def _no_session(why: str, master: str | None) -> TrueupError:
+    where = "" if master is None else f", and the master {quoted(master)}"
+    return TrueupError(
+        f"--engine spark: no session could be started ({why}). Check that Java 17 or newer is installed{where}."
+    )
+
+
+def answers_frame(
+    session: Any,
+    file: str,
+    reading: Reading,
+    *,
+    groups: str | None = None,
+    covariates: Sequence[str] = (),
+    gold: str | None = None,
+) -> Any:
+    """Return the answers of Parquet or delimited text as a Spark DataFrame, with what else is asked for and there."""
+    from trueup.engines.disk.stream import check_alike
+    from trueup.engines.spark.files import Wanted, open_files, read_files
+    from trueup.io.attribute_columns import named
+    from trueup.io.columns import choose
+    from trueup.io.delimited import Layout
+    from trueup.io.source import labelled
+
+    layout = Layout.of(reading.sep, reading.decimal, reading.encoding)
+    files = open_files(file, layout)
+    there = files[0].names
+    variances = [name for name in (reading.answer_variance, reading.worker_variance) if name]
+    with labelled(files[0].label):
+        roles = choose(
+            there,
+            question=reading.question,
+            worker=reading.worker,
+            answer=reading.answer,
+            panel=None,
+            numbers=variances,
+        )
+    labels = [each for each in (groups,) if each is not None and _is_column(each, there)]
+    numbers = [each for each in covariates if _is_column(each, there)]
+    for argument, names in (("groups", labels), ("covariates", numbers)):
+        if names:
+            with labelled(argument), labelled(files[0].label):
+                named(argument, list(dict.fromkeys(names)), roles.question)(there)
+    numbers += [each for each in (gold,) if each is not None and each in there]
+    ids = (roles.question, roles.worker)
+    taken = {*ids, roles.answer, *roles.numbers}
+    wanted = Wanted(
+        ids,
+        (
+            roles.answer,
+            *roles.numbers,
+            *(each for each in dict.fromkeys(numbers) if each not in taken),
+        ),
+        tuple(each for each in labels if each not in {*taken, *numbers}),
+    )
+    check_alike(files, wanted.names)
+    return read_files(session, files, wanted, layout)
+
+
+def _is_column(given: str, there: Sequence[str]) -> bool:
+    """Tell whether a column is meant, there or not, rather than a file."""
+    from trueup.io.attribute_columns import is_file_name
+
+    return given in there or not is_file_name(given)
 
 
 def _read_beside(path: str, argument: str, reading: Reading) -> Columns:

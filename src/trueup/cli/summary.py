@@ -11,6 +11,7 @@ import numpy as np
 from trueup.cli.wording import as_options
 from trueup.errors import counted, quoted
 from trueup.result import LONGEST_ID
+from trueup.verdicts import worker_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from trueup.arrays import Floats
     from trueup.result import Estimate
     from trueup.together import Together
+    from trueup.verdicts import WorkerTable
 
 #: Questions and workers that are shown.
 SHOWN = 10
@@ -25,7 +27,12 @@ SHOWN = 10
 PAIRS = 3
 
 
-def summary(est: Estimate, truth: Floats | None = None) -> str:
+def verdicts_on(est: Estimate) -> WorkerTable | None:
+    """Return the verdict on every worker; None of panels, in each of which workers are others."""
+    return None if est.answers.n_panels > 1 else worker_table(est)
+
+
+def summary(est: Estimate, verdicts: WorkerTable | None, truth: Floats | None = None) -> str:
     """Say what was read, what was chosen and why, what to expect, and what to look at."""
     about = est.diagnosis
     lines = [
@@ -40,7 +47,9 @@ def summary(est: Estimate, truth: Floats | None = None) -> str:
     lines += [f"Note: {as_options(text)}" for text in about.assumptions]
     if truth is not None:
         lines += ["", *against(est, truth)]
-    lines += ["", *least_certain(est), "", *to_look_at(est)]
+    lines += ["", *least_certain(est)]
+    if verdicts is not None:
+        lines += ["", *to_look_at(verdicts, heard_as_one=bool(about.voices))]
     return "\n".join(lines)
 
 
@@ -105,20 +114,29 @@ def least_certain(est: Estimate) -> list[str]:
     return [title, *columns(rows)]
 
 
-def to_look_at(est: Estimate) -> list[str]:
-    """Show the workers that stand out, and say what those who err together do to the intervals."""
-    from trueup.errors import TrueupError
-    from trueup.verdicts import worker_table
+def to_look_at(verdicts: WorkerTable, *, heard_as_one: bool) -> list[str]:
+    """Show the workers that stand out, and say what those who err together do to the intervals.
 
-    try:
-        table = worker_table(est)
-    except TrueupError as error:
-        return ["Workers", f"  {error}"]
-    lines = (*str(table).splitlines(), *err_together(table.together))
+    `heard_as_one`: whether some of those who err together count as one worker in the estimate.
+    """
+    pairs = err_together(verdicts.together, heard_as_one=heard_as_one)
+    lines = (*str(verdicts).splitlines(), *pairs)
     return ["Workers", *(f"  {line}" for line in lines)]
 
 
-def err_together(tied: Together) -> list[str]:
+def with_verdicts(workers: Any, verdicts: WorkerTable | None) -> Any:
+    """Return a pyarrow table of the workers with all that stands out about each of them."""
+    if verdicts is None:
+        return workers
+    import pyarrow as pa
+
+    flag = dict(zip(verdicts.worker_ids.tolist(), verdicts.flag, strict=True))
+    texts = [flag[name] for name in workers.column("worker").to_pylist()]
+    at = workers.schema.get_field_index("flag")
+    return workers.set_column(at, "flag", pa.array(texts, pa.string()))
+
+
+def err_together(tied: Together, *, heard_as_one: bool) -> list[str]:
     """Name the pairs of workers who are not independent, if there are any."""
     if not len(tied):
         return []
@@ -127,12 +145,14 @@ def err_together(tied: Together) -> list[str]:
     names = [f"{short(a)} and {short(b)}" for a, b in zip(one, other, strict=True)]
     more = [f"{len(tied) - PAIRS:,} more"] if len(tied) > PAIRS else []
     errs = "pair errs" if len(tied) == 1 else "pairs err"
-    text = (
-        f"{len(tied):,} {errs} together ({', '.join(names + more)}): intervals are too narrow, as "
-        f"{counted(tied.n_workers, 'worker')} are worth {tied.effective:.1f} independent ones. "
-        "trueup diagnose FILE shows them."
+    worth = f"{counted(tied.n_workers, 'worker')} are worth {tied.effective:.1f} independent ones"
+    then = (
+        f"{worth}. Estimates and intervals count those named above as one"
+        if heard_as_one
+        else f"intervals are too narrow, as {worth}"
     )
-    return [text]
+    text = f"{len(tied):,} {errs} together ({', '.join(names + more)}): {then}."
+    return [f"{text} trueup diagnose FILE shows them."]
 
 
 def short(name: object) -> str:
@@ -153,7 +173,9 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def document(est: Estimate, truth: Floats | None = None, **more: Any) -> str:
+def document(
+    est: Estimate, verdicts: WorkerTable | None, truth: Floats | None = None, **more: Any
+) -> str:
     """Return everything as JSON, and what else there is to say."""
     origin = replace(est.answers.origin, kind="pyarrow")
     mine = replace(est, answers=replace(est.answers, origin=origin))
@@ -170,7 +192,7 @@ def document(est: Estimate, truth: Floats | None = None, **more: Any) -> str:
         "diagnosis": about,
         "level": est.level,
         "questions": mine.questions.to_pylist(),
-        "workers": mine.workers.to_pylist(),
+        "workers": with_verdicts(mine.workers, verdicts).to_pylist(),
         **more,
     }
     if truth is not None:

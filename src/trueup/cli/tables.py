@@ -14,55 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError, need, quoted
+from trueup.errors import need
+from trueup.io.outputs import check_outputs
 from trueup.io.results import make_frame
 from trueup.report.whole import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from trueup.answers import Answers
 
+__all__ = ["answers_table", "check_outputs", "write_files"]
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-LONGEST_PATH = 200
 # Rows that are Python objects at a time.
 BATCH = 1 << 16
 # Answers are kept relative to a centre, which costs a digit; those people typed have fewer than these.
 DIGITS = 15
-
-
-def check_outputs(
-    outputs: Mapping[str, Path | None], endings: Sequence[str], inputs: Sequence[Path] = ()
-) -> None:
-    """Refuse files that could not be written, before anything long is begun.
-
-    Parameters
-    ----------
-    outputs
-        Files by the option that names them.
-    endings
-        What a file may be.
-    inputs
-        Files that must not be overwritten.
-    """
-    taken = {os.path.realpath(path) for path in inputs}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        shown = quoted(str(path), LONGEST_PATH)
-        if path.suffix.lower() not in endings:
-            raise TrueupError(f"{option}: {shown} must end in {' or '.join(endings)}.")
-        if path.is_dir():
-            raise TrueupError(f"{option}: {shown} is a folder. Name a file.")
-        if path.exists() and not path.is_file():
-            raise TrueupError(f"{option}: {shown} is no plain file. Choose another name.")
-        if not path.parent.is_dir():
-            raise TrueupError(f"{option}: there is no folder for {shown}. Make it first.")
-        real = os.path.realpath(path)
-        if real in taken:
-            raise TrueupError(f"{option}: {shown} is used already. Choose another name.")
-        taken.add(real)
 
 
 def write_files(contents: Mapping[Path, Any]) -> None:

@@ -64,7 +64,7 @@ def update(
     """
     from functools import partial
 
-    from trueup.cli.summary import document, summary
+    from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import check_outputs, write_files
     from trueup.merging import merge
     from trueup.progress import Progress
@@ -93,8 +93,9 @@ def update(
         beside = Beside(groups, known, gold, file, **reading.beside)
         bar.step("answers read")
         est = go_on(opened.saved, merged, new, beside, bar)
+    verdicts = verdicts_on(est)
     contents: dict[Path, Any] = {
-        path: table(est, part, path)
+        path: table(est, part, path, verdicts)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
@@ -109,9 +110,10 @@ def update(
     }
     # All that takes time comes before the files: an interrupt then leaves none.
     if format == "json":
-        text = document(est, added=added)
+        text = document(est, verdicts, added=added)
     else:
-        text = "\n".join([*_account(added, duplicates, est.diagnosis.iterations), summary(est)])
+        account = _account(added, duplicates, est.diagnosis.iterations)
+        text = "\n".join([*account, summary(est, verdicts)])
     if state_out is None:
         opened.check_unchanged()
     write_files(contents)

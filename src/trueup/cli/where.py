@@ -10,6 +10,8 @@ from cyclopts import Parameter
 BYTES_AN_ANSWER, SHARE = 100, 0.6
 #: Bytes of a row of text, packed or not.
 TEXT_ROW, PACKED_ROW = 20, 5
+#: What --memory-limit is unless given.
+MEMORY_LIMIT = "1GB"
 #: What can be read without being held in memory.
 STREAMED = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 
@@ -25,16 +27,17 @@ class Where:
     work_dir: Path | None = None
     """Working folder of --engine disk; a run that was killed goes on in it. By default a temporary one."""
     keep: Annotated[bool, Parameter(negative=())] = False
-    """Leave what was read in the working folder, so that the next run need not read the files again."""
-    memory_limit: str = "1GB"
-    """What --engine disk may use to read and sort."""
+    """Leave what was read in the folder of --work-dir, so that the next run need not read the files again."""
+    memory_limit: str = MEMORY_LIMIT
+    """What --engine disk may use to read delimited text. Reading Parquet, sorting and estimating are not bound by it:
+    they work in pieces of a fixed size."""
     strict: Annotated[bool, Parameter(negative=())] = False
     """Stop at rows that cannot be used. --engine disk leaves them out otherwise, and tells of them; --engine memory and
     spark always stop."""
     master: str | None = None
     """Spark master of --engine spark, such as local[4] or spark://host:7077."""
 
-    def place(self, file: str, blockers: dict[str, Any]) -> str:
+    def place(self, file: str, blockers: dict[str, Any], *, streams: bool = True) -> str:
         """Return where to work; what only works in memory is in the way of the rest.
 
         Parameters
@@ -43,7 +46,40 @@ class Where:
             The file or pattern of the command.
         blockers
             Options that need memory, by name; those not given are None or False.
+        streams
+            Whether what is read and written besides is such that it need not be in memory.
         """
+        import sys
+
+        from trueup.errors import TrueupError
+
+        if self.memory_limit != MEMORY_LIMIT:
+            from trueup.engines.disk.stream import check_memory_limit
+
+            check_memory_limit(self.memory_limit)
+        place = self._place(file, blockers, streams=streams)
+        for option, engine in self._unused(place).items():
+            if self.engine != "auto":
+                raise TrueupError(
+                    f"{option}: is for --engine {engine}. Leave it out, or use that engine."
+                )
+            print(
+                f"trueup: {option} is for --engine {engine}; not used, as --engine {place} does the work",
+                file=sys.stderr,
+            )
+        return place
+
+    def _unused(self, place: str) -> dict[str, str]:
+        """Return options that were given and mean nothing there, each with the engine that takes it."""
+        given = {
+            "--work-dir": ("disk", self.work_dir is not None),
+            "--keep": ("disk", self.keep),
+            "--memory-limit": ("disk", self.memory_limit != MEMORY_LIMIT),
+            "--master": ("spark", self.master is not None),
+        }
+        return {name: engine for name, (engine, here) in given.items() if here and engine != place}
+
+    def _place(self, file: str, blockers: dict[str, Any], *, streams: bool) -> str:
         import sys
 
         from trueup.errors import TrueupError
@@ -56,9 +92,11 @@ class Where:
             )
         if self.engine != "auto":
             return self.engine
+        if given or not streams:
+            return "memory"
         if self.work_dir is not None:
-            return "disk" if not given else "memory"
-        rows = None if given else rows_about(file)
+            return "disk"
+        rows = rows_about(file)
         if rows is None or rows * BYTES_AN_ANSWER <= SHARE * memory():
             return "memory"
         print(

@@ -8,7 +8,7 @@ import shlex
 OPTIONS = (
     "question", "worker", "answer", "wide", "sep", "decimal", "encoding", "sql", "duplicates", "transform", "bounds",
     "worker_variance", "answer_variance", "method", "shrink", "variance", "groups", "covariates", "gold", "bias",
-    "caution", "level", "seed", "truth", "engine", "out", "strict",
+    "caution", "level", "seed", "truth", "engine", "out", "strict", "work_dir", "keep", "memory_limit",
 )  # fmt: skip
 # Values that an option writes in another way.
 VALUES = {

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 ENDING = ".npy"
+#: Bytes of a file that have the name of its first member.
+START = 256
 LARGEST_META = 1 << 24
 MOST_MEMBERS = 256
 LONGEST_PATH = 200
@@ -52,7 +54,7 @@ def write_archive(
     Parameters
     ----------
     path
-        A file there already is replaced once the new one is whole.
+        An archive there already is replaced once the new one is whole; another file never is.
     name, version
         What the file is, and in which form.
     meta
@@ -61,6 +63,10 @@ def write_archive(
     target = Path(path)
     if target.is_dir():
         raise TrueupError(f"path: {shown(target)} is a folder. Name a file.")
+    if target.is_file() and not _is_archive(target):
+        raise TrueupError(
+            f"path: {shown(target)} is there already and was not written by trueup. Choose another name."
+        )
     members = {}
     try:
         with whole(target) as temporary, temporary.open("wb") as file:
@@ -76,6 +82,16 @@ def write_archive(
         # Whoever reads this knows the name they gave, not the temporary one.
         raise OSError(error.errno or 0, error.strerror or str(error), str(target)) from error
     return target
+
+
+def _is_archive(path: Path) -> bool:
+    """Say whether a file may be replaced: an empty one, and one with the members of ours, be it damaged."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(START)
+        return not start or (start.startswith(b"PK") and ENDING.encode() in start)
+    except OSError:  # whoever writes it will be told
+        return True
 
 
 def _write(archive: zipfile.ZipFile, member: str, array: NDArray[Any]) -> str:

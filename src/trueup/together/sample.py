@@ -17,12 +17,27 @@ from trueup.together.shared import FEWEST
 
 if TYPE_CHECKING:
     from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from trueup.arrays import Ints
 
 #: Answers, or questions, above which a sample of the questions is looked at; how many answers of each worker that has,
 #: and between which limits of all.
 MANY, MANY_QUESTIONS = 2_000_000, 50_000
 EACH, ENOUGH, MOST_ANSWERS = 100, 300_000, 1_000_000
+
+
+def sample_size(n_answers: int, n_questions: int, n_workers: int) -> int:
+    """Return how many questions of so large a problem are looked at."""
+    if n_answers <= MANY and n_questions <= MANY_QUESTIONS:
+        return n_questions
+    wanted = min(max(EACH * n_workers, ENOUGH), MOST_ANSWERS)
+    return min(max(n_questions * wanted // n_answers, FEWEST), n_questions)
+
+
+def note(looked_at: int, n_questions: int) -> str:
+    """Say that it is a sample, where it is one."""
+    if looked_at == n_questions:
+        return ""
+    return f"A sample of {looked_at:,} of {n_questions:,} questions was looked at."
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +59,15 @@ class Looked:
     @classmethod
     def of(cls, data: Answers, seed: int = 0) -> Looked | None:
         """Draw a sample; None where there are not that many answers."""
-        if data.n_answers <= MANY and data.n_questions <= MANY_QUESTIONS:
-            return None
-        wanted = min(max(EACH * data.n_workers, ENOUGH), MOST_ANSWERS)
-        questions = sample_of(data, seed, max(data.n_questions * wanted // data.n_answers, FEWEST))
+        size = sample_size(data.n_answers, data.n_questions, data.n_workers)
+        questions = sample_of(data, seed, size)
         if questions is None:
             return None
         present = np.zeros(data.n_workers, dtype=bool)
         present[data.workers[expand(data.indptr[questions], data.counts[questions])]] = True
         return cls(data, data.subset(questions), np.flatnonzero(present))
 
-    def spread(self, each: Floats, empty: float) -> Floats:
-        """Return numbers of the workers of the sample as numbers of all, `empty` for the others."""
-        result = np.full(self.whole.n_workers, empty)
-        result[self.workers] = each
-        return result
-
     @property
     def note(self) -> str:
         """Say that it is a sample."""
-        return f"A sample of {self.answers.n_questions:,} of {self.whole.n_questions:,} questions was looked at."
+        return note(self.answers.n_questions, self.whole.n_questions)

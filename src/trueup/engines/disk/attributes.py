@@ -23,6 +23,7 @@ from trueup.io.paths import check_present, find_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from trueup.arrays import Floats, Indices, Ints
     from trueup.engines.disk.stored import Stored
@@ -41,7 +42,7 @@ class Attributes:
     covariates
         Columns and tables of numbers.
     gold
-        Table of truths, or None.
+        Column or table of truths, or None.
     question
         Name of the column of the questions.
     how
@@ -60,10 +61,10 @@ class Attributes:
     ) -> Attributes:
         """Take what was given, and refuse before answers are read what does not say which questions it is of."""
         known = cls(groups, _several(covariates), gold, question, how)
-        _check("groups", groups, may_be_column=True)
+        _check("groups", groups)
         for each in known.covariates:
-            _check("covariates", each, may_be_column=True)
-        _check("gold", gold, may_be_column=False)
+            _check("covariates", each)
+        _check("gold", gold)
         return known
 
     @property
@@ -75,6 +76,20 @@ class Attributes:
     def covariate_columns(self) -> tuple[str, ...]:
         """The columns among the covariates."""
         return tuple(filter(_is_column_name, self.covariates))
+
+    @property
+    def gold_column(self) -> str | None:
+        """The column of the truths, where they are one."""
+        return self.gold if _is_column_name(self.gold) else None
+
+    @property
+    def files(self) -> list[Path]:
+        """All files among them."""
+        given = (self.groups, *self.covariates, self.gold)
+        paths = [
+            each for each in given if isinstance(each, str | PathLike) and not _is_column_name(each)
+        ]
+        return [path for each in paths for path in find_paths(each).paths]
 
     def read(self, stored: Stored) -> Known:
         """Read all of it; truths come on the scale on which the answers are combined."""
@@ -106,7 +121,8 @@ class Attributes:
         return Covariates(np.hstack(parts), tuple(names)) if parts else None
 
     def _gold(self, stored: Stored, questions: StoredQuestions) -> Floats | None:
-        truth = read_gold(self.gold, questions, question=self.question, how=self.how)
+        gold = self.gold if self.gold_column is None else stored.gold
+        truth = read_gold(gold, questions, question=self.question, how=self.how)
         if truth is None:
             return None
         if isinstance(self.gold, str | PathLike) and np.isnan(truth).all():
@@ -131,11 +147,11 @@ def _is_column_name(given: Any) -> bool:
     return isinstance(given, str) and not is_file_name(given)
 
 
-def _check(argument: str, given: Any, *, may_be_column: bool) -> None:
+def _check(argument: str, given: Any) -> None:
     """Refuse a file that is not there, and what does not say which questions it is of."""
-    if _is_column_name(given) and may_be_column:
+    if _is_column_name(given):
         return
-    if isinstance(given, PathLike) or (isinstance(given, str) and is_file_name(given)):
+    if isinstance(given, str | PathLike):
         try:
             for path in find_paths(given).paths:
                 check_present(path)
@@ -144,7 +160,7 @@ def _check(argument: str, given: Any, *, may_be_column: bool) -> None:
         return
     pandas, given = loaded("pandas"), _native(given)
     indexed = pandas is not None and isinstance(given, pandas.Series)
-    if isinstance(given, str) or (is_column(given) and not indexed):
+    if is_column(given) and not indexed:
         value = plain_name(argument)
         raise TrueupError(
             f"{argument}: with answers that are not in memory it must say which questions it is of. Give a file or "

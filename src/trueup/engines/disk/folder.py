@@ -25,7 +25,7 @@ JOURNAL = "journal-*.npz"
 ANSWERS = (
     *("indptr.i64", "workers.i32", "values.f64", "precision.f64", "centre.f64", "std.f64"),
     *("hash.u64", "question_ids.parquet", "worker_ids.parquet", "worker_variance.f64"),
-    *("group.i32", "group_labels.parquet", "covariate-*.f64", META, f"{META}.new"),
+    *("group.i32", "group_labels.parquet", "covariate-*.f64", "gold.f64", META, f"{META}.new"),
 )
 SPOOL = ("bucket-*.arrow", "unpacked-*", "duckdb_temp*")
 VECTORS = ("*.f64", "*.f64.new")

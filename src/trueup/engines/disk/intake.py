@@ -19,7 +19,7 @@ from trueup.engines.disk.reading import Asked, make_plan, read_all, refuse
 from trueup.engines.disk.rows import NotWholeNumbersError
 from trueup.engines.disk.sorting import sort
 from trueup.engines.disk.stored import FORMAT, Stored
-from trueup.engines.disk.stream import Limits, check_stands, open_files
+from trueup.engines.disk.stream import Limits, check_memory_limit, check_stands, open_files
 from trueup.engines.memory import check_threads
 from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.delimited import Layout
@@ -51,6 +51,7 @@ def ingest(
     worker_variance: str | Mapping[Any, float] | None = None,
     groups: str | None = None,
     covariates: str | Sequence[str] = (),
+    gold: str | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -74,11 +75,14 @@ def ingest(
         Column with the group of each question.
     covariates : str or sequence of str
         Columns with numbers known of each question.
+    gold : str, optional
+        Column with the known truth of each question, empty where it is unknown.
     strict : bool
         Stop at rows that cannot be used. Otherwise they are left out, counted and named in `Stored.malformed`, unless
         they are more than half of all.
     memory_limit : str
-        What DuckDB may use to read text.
+        What reading delimited text may use, such as "2GB". Reading Parquet, sorting and estimating are not bound by it:
+        they work in pieces of a fixed size.
     threads : int, optional
         Default: the number of processors. It changes the time, not the result.
     progress : callable, optional
@@ -92,6 +96,7 @@ def ingest(
         When the folder cannot be used: not writable, disk full, used by another run. Nothing half-written stays.
     """
     check_threads(threads)
+    check_memory_limit(memory_limit)
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
         raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
     yes_or_no("strict", strict)
@@ -112,6 +117,7 @@ def ingest(
         worker_variance=worker_variance,
         group=groups,
         covariates=(covariates,) if isinstance(covariates, str) else tuple(covariates),
+        gold=gold,
         layout=Layout.of(sep, decimal, encoding),
         strict=strict,
         limits=Limits(memory_limit, threads or os.cpu_count() or 1),
@@ -150,7 +156,7 @@ def _ingest(paths: Any, folder: Folder, asked: Asked) -> Stored:
     except BaseException as error:
         with suppress(TrueupError):
             folder.clear()
-        if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyarrow"):
+        if type(error).__module__.partition(".")[0] == "pyarrow":
             raise not_writable(folder.path, cast("Exception", error)) from error
         raise
     return Stored.open(folder)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # What `trueup.io.numbers` calls a number, for text without spaces and capitals.
 NUMBER = r"^(?:[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)$"
 NO_NUMBER = "is not a number"
+NO_ID = "is missing"
 
 
 class Cell(NamedTuple):
@@ -104,6 +105,6 @@ def examples_of(file: File, cells: Sequence[Cell]) -> list[str]:
     """Name malformed values for people."""
     return [
         f"{file.label}: {file.place(cell.row, cell.column, cell.value)}: {quoted(cell.column)} "
-        f"{cell.fault} ({quoted(cell.value)})"
+        f"{cell.fault}{'' if cell.value is None else f' ({quoted(cell.value)})'}"
         for cell in cells
     ]

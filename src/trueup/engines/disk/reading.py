@@ -15,7 +15,7 @@ from trueup.engines.disk.numeric import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
 from trueup.engines.disk.spool import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
 from trueup.engines.disk.stream import EXAMPLES, PLACES, Malformed, check_alike, common_type
-from trueup.errors import AnswersError, BadRows, counted, need, quoted
+from trueup.errors import AnswersError, counted, need, quoted
 from trueup.io.attribute_columns import named
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
@@ -47,6 +47,7 @@ class Asked:
     worker_variance: Any
     group: str | None
     covariates: tuple[str, ...]
+    gold: str | None
     layout: Layout
     strict: bool
     limits: Limits
@@ -69,6 +70,7 @@ class Asked:
             "worker_variance": None if known is None else str(known),
             "groups": self.group,
             "covariates": list(self.covariates),
+            "gold": self.gold,
             "sep": self.layout.sep,
             "decimal": self.layout.decimal,
             "encoding": self.layout.encoding,
@@ -82,11 +84,12 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
     with labelled(files[0].label):
         roles = choose(files[0].names, **asked.columns, panel=None, numbers=variances)
     groups = () if asked.group is None else (asked.group,)
-    for argument, names in (("groups", groups), ("covariates", asked.covariates)):
+    gold = () if asked.gold is None else (asked.gold,)
+    for argument, names in (("groups", groups), ("covariates", asked.covariates), ("gold", gold)):
         if names:
             with labelled(argument), labelled(files[0].label):
                 named(argument, list(dict.fromkeys(names)), roles.question)(files[0].names)
-    check_alike(files, [*roles.names, *groups, *asked.covariates])
+    check_alike(files, [*roles.names, *groups, *asked.covariates, *gold])
     return Plan(
         question=roles.question,
         worker=roles.worker,
@@ -95,6 +98,7 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
         worker_variance=known,
         group=asked.group,
         covariates=asked.covariates,
+        gold=asked.gold,
         scale=asked.scale,
         decimal=asked.layout.decimal,
         question_type=common_type(files, roles.question),
@@ -177,15 +181,11 @@ def _read_file(
         return prepare(plan, *item, borders)
 
     with labelled(file.label):
-        try:
-            for rows in in_turn(pool, go, numbered(), asked.limits.threads):
-                _take_in(rows, file, plan, spool, read)
-                if asked.strict and read.malformed.count:
-                    break
-                asked.progress("reading", min(read.n_rows / expected, 1.0))
-        except BadRows as error:
-            says = " Rows are counted from 0, without the header." if file.untyped else ""
-            raise BadRows(f"{error}{says}") from error.__cause__
+        for rows in in_turn(pool, go, numbered(), asked.limits.threads):
+            _take_in(rows, file, plan, spool, read)
+            if asked.strict and read.malformed.count:
+                break
+            asked.progress("reading", min(read.n_rows / expected, 1.0))
     read.n_rows += bad.count
     read.malformed.add(bad.count, bad.examples)
     refuse(read.malformed, read.n_rows, strict=asked.strict, so_far=True)

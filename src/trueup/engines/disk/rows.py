@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.engines.disk.numeric import Cell, checked_numbers, read_numbers
+from trueup.engines.disk.numeric import NO_ID, Cell, checked_numbers, read_numbers
 from trueup.engines.disk.spool import in_order
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, first_rows, need, quoted
+from trueup.errors import MOST_ROWS, AnswersError, first_rows, need, quoted
 from trueup.io.assemble import LARGEST_ANSWER
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Plan:
     ----------
     question, worker, answer
         Names of columns.
-    answer_variance, worker_variance, group
+    answer_variance, worker_variance, group, gold
         The same, or None.
     covariates
         The same.
@@ -51,6 +51,7 @@ class Plan:
     worker_variance: str | None
     group: str | None
     covariates: tuple[str, ...]
+    gold: str | None
     scale: Scale
     decimal: str | None
     question_type: Any
@@ -60,7 +61,13 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """All columns, each once, the question first and the worker second."""
-        others = (self.answer_variance, self.worker_variance, self.group, *self.covariates)
+        others = (
+            self.answer_variance,
+            self.worker_variance,
+            self.group,
+            *self.covariates,
+            self.gold,
+        )
         wanted = [self.question, self.worker, self.answer, *(each for each in others if each)]
         return list(dict.fromkeys(wanted))
 
@@ -82,6 +89,8 @@ class Plan:
         if self.group:
             fields.append(("group", pyarrow.int32()))
         fields.extend((f"covariate-{k}", pyarrow.float64()) for k in range(len(self.covariates)))
+        if self.gold:
+            fields.append(("gold", pyarrow.float64()))
         return pyarrow.schema(fields)
 
 
@@ -125,6 +134,12 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
         plan.answer, columns[plan.answer], plan.decimal, None
     )
     missing = np.isnan(answer) & ~malformed
+    for name in (plan.question, plan.worker):
+        without = ~_present(columns[name]) & ~(missing | malformed)
+        malformed |= without
+        cells += [
+            Cell(row, name, None, NO_ID) for row in np.flatnonzero(without)[:MOST_ROWS].tolist()
+        ]
     numbers = {}
     for name in filter(None, (plan.answer_variance, plan.worker_variance)):
         numbers[name], bad, more = checked_numbers(
@@ -134,9 +149,9 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
         cells += more
     cells.sort()
     answered = ~(missing | malformed)
-    # Rows without an answer may still tell what group or covariates their question has.
+    # Rows without an answer may still tell what group, covariates or truth their question has.
     keep = answered
-    if plan.group or plan.covariates:
+    if plan.group or plan.covariates or plan.gold:
         keep = answered | (missing & _present(columns[plan.question]))
     every = bool(keep.all())
     mask = None if every else pyarrow.array(keep)
@@ -144,10 +159,8 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
     rows = first + (np.arange(n_rows) if every else np.flatnonzero(keep))
     real = answered if every else answered[keep]
     value = answer if every else answer[keep]
-    question = _question_ids(plan, kept[plan.question], rows)
+    question = _question_ids(plan, kept[plan.question])
     codes, workers = _distinct(kept[plan.worker], plan.worker_type)
-    if (codes[real] < 0).any():
-        raise _missing_id(plan.worker, rows[real & (codes < 0)], first + n_rows)
     if not real.all():
         # Of rows without an answer, the worker does not count.
         codes, workers = _only(np.where(real, codes, -1), workers)
@@ -172,6 +185,8 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
         out["group"], groups = _distinct(_labels(kept[plan.group]), None)
     for k, name in enumerate(plan.covariates):
         out[f"covariate-{k}"] = _covariate(name, kept[name], plan.decimal, question)
+    if plan.gold:
+        out["gold"] = _truth(plan.gold, kept[plan.gold], plan.decimal, question)
     names = plan.schema.names
     laid = pyarrow.record_batch([pyarrow.array(out[name]) for name in names], names=names)
     laid, counts = in_order(laid, borders)
@@ -223,17 +238,32 @@ def _known(column: str, variance: Floats, codes: Indices, n: int, rows: Ints) ->
 
 
 def _covariate(name: str, series: Any, decimal: str | None, question: Any) -> Floats:
-    numbers, bad = read_numbers(series, name, decimal)
-    wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
-    if bad is not None:
-        wrong |= bad
-    if wrong.any():
-        at = int(np.argmax(wrong))
+    numbers, at = _numbers_of_questions(name, series, decimal)
+    if at is not None:
         raise AnswersError(
             f"covariates: question {quoted(question[at].as_py())} has the {quoted(name)} "
             f"{quoted(series[at].as_py())}, which is not a usable number. Give finite numbers; use groups= for labels."
         )
     return numbers
+
+
+def _truth(name: str, series: Any, decimal: str | None, question: Any) -> Floats:
+    numbers, at = _numbers_of_questions(name, series, decimal)
+    if at is not None:
+        raise AnswersError(
+            f"gold: question {quoted(question[at].as_py())} has the {quoted(name)} {quoted(series[at].as_py())}, which "
+            "is not a usable number. Give a finite number, or nothing where the truth is unknown."
+        )
+    return numbers
+
+
+def _numbers_of_questions(name: str, series: Any, decimal: str | None) -> tuple[Floats, int | None]:
+    """Return numbers that are known of questions, and the first row with something else, if there is one."""
+    numbers, bad = read_numbers(series, name, decimal)
+    wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
+    if bad is not None:
+        wrong |= bad
+    return numbers, int(np.argmax(wrong)) if wrong.any() else None
 
 
 # -- ids -------------------------------------------------------------------------------------------
@@ -255,18 +285,16 @@ def _labels(series: Any) -> Any:
 
 
 def _present(ids: Any) -> Bools:
+    """Tell which rows have an id."""
     present: Bools = ids.is_valid().to_numpy(zero_copy_only=False)
     return present
 
 
-def _question_ids(plan: Plan, ids: Any, rows: Ints) -> Any:
-    """Return ids as they are sorted, each of them there."""
+def _question_ids(plan: Plan, ids: Any) -> Any:
+    """Return ids as they are sorted."""
     pyarrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
     if pyarrow.types.is_dictionary(ids.type):
         ids = ids.cast(ids.type.value_type)
-    if ids.null_count:
-        without = np.flatnonzero(~_present(ids))
-        raise _missing_id(plan.question, rows[without], int(rows[-1]) + 1)
     if not plan.whole:
         try:
             return ids.cast(plan.key_type)
@@ -282,16 +310,6 @@ def _question_ids(plan: Plan, ids: Any, rows: Ints) -> Any:
     if not compute.all(compute.equal(whole.cast(ids.type), ids)).as_py():
         raise NotWholeNumbersError
     return whole
-
-
-def _missing_id(column: str, rows: Ints, n_rows: int) -> AnswersError:
-    return bad_rows(
-        column,
-        rows.tolist(),
-        n_rows,
-        ("is missing", "are missing"),
-        "Every answer needs an id here: fill it in, or remove these rows.",
-    )
 
 
 def _distinct(series: Any, kind: Any) -> tuple[Indices, Any]:

@@ -49,6 +49,7 @@ class _Part:
     precision: Floats | None
     group: Indices | None
     covariates: list[Floats]
+    gold: Floats | None
     n_duplicates: int
     repeated: list[tuple[object, int]]
 
@@ -128,11 +129,14 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
     place[order] = np.arange(len(order))
     question = place[coded.indices.to_numpy()]
     worker = rank[column["worker"].to_numpy()]
-    group, covariates = None, []
+    group, covariates, gold = None, [], None
     if plan.group:
         group = _one_group(column["group"].to_numpy(), question, ids)
     for k, name in enumerate(plan.covariates):
-        covariates.append(_one_number(column[f"covariate-{k}"].to_numpy(), question, ids, name))
+        number = column[f"covariate-{k}"].to_numpy()
+        covariates.append(_one_number("covariates", number, question, ids, name))
+    if plan.gold:
+        gold = _one_number("gold", column["gold"].to_numpy(), question, ids, plan.gold)
     numbers = [column[name].to_numpy() for name in ("value", "precision") if name in column]
     if worker.min(initial=0) < 0:
         # Some rows have no answer and told only of their question; some questions have no other rows.
@@ -145,6 +149,7 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
         ids = ids.take(np.flatnonzero(answered))
         group = None if group is None else group[answered]
         covariates = [each[answered] for each in covariates]
+        gold = None if gold is None else gold[answered]
     sort = Sort.of(question, worker, len(ids), len(rank))
     indptr, worker = sort.indptr, sort.worker
     ordered = [sort.follow(each) for each in numbers]
@@ -170,6 +175,7 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
         precision=precision,
         group=group,
         covariates=covariates,
+        gold=gold,
         n_duplicates=n_duplicates,
         repeated=repeated,
     )
@@ -212,7 +218,7 @@ class _TwoLabelsError(Exception):
     """A question has two labels, given by number."""
 
 
-def _one_number(values: Floats, question: Indices, ids: Any, name: str) -> Floats:
+def _one_number(argument: str, values: Floats, question: Indices, ids: Any, name: str) -> Floats:
     """Return the number of each question, NaN where none is given."""
     number = np.full(len(ids), np.nan)
     has = ~np.isnan(values)
@@ -222,7 +228,7 @@ def _one_number(values: Floats, question: Indices, ids: Any, name: str) -> Float
         at = int(np.argmax(differs))
         two = f"{quoted(float(values[at]))} and {quoted(float(number[question[at]]))}"
         raise AnswersError(
-            f"covariates: question {quoted(ids[int(question[at])].as_py())} has two values of {quoted(name)}, {two}. "
+            f"{argument}: question {quoted(ids[int(question[at])].as_py())} has two values of {quoted(name)}, {two}. "
             "Give one per question."
         )
     return number
@@ -265,6 +271,7 @@ class _Writer:
         names += ["precision.f64"] if plan.answer_variance else []
         names += ["group.i32"] if plan.group else []
         names += [f"covariate-{k}.f64" for k in range(len(plan.covariates))]
+        names += ["gold.f64"] if plan.gold else []
         self._stack = ExitStack()
         self._files = {
             name: self._stack.enter_context((folder / name).open("wb")) for name in names
@@ -303,6 +310,8 @@ class _Writer:
             self._put("group.i32", part.group)
         for k, numbers in enumerate(part.covariates):
             self._put(f"covariate-{k}.f64", numbers)
+        if part.gold is not None:
+            self._put("gold.f64", part.gold)
         pyarrow = need("pyarrow", "files")
         self._ids.write_batch(pyarrow.record_batch([part.ids], schema=self._schema))
         self._questions += len(part.ids)

@@ -12,6 +12,7 @@
 `worker_variance.f64`       where known
 `group.i32`                 number of the label of each question in `group_labels.parquet`
 `covariate-K.f64`           one number per question
+`gold.f64`                  known truth of each question, NaN where unknown
 ==========================  =============================================================================
 """
 
@@ -207,6 +208,18 @@ class Stored(OnePanel):
             for k in range(len(self.covariate_names))
         ]
         return Covariates(np.column_stack(columns), self.covariate_names)
+
+    @property
+    def gold(self) -> Floats | None:
+        """The known truth of each question, NaN where unknown, where it was asked for."""
+        if not (self.folder.answers / "gold.f64").exists():
+            return None
+        return self._read("gold.f64", np.float64, 0, self.n_questions)
+
+    def count(self, question: int) -> int:
+        """Return the number of answers to a question."""
+        first, last = self._read("indptr.i64", np.int64, question, 2).tolist()
+        return int(last - first)
 
     # -- blocks ------------------------------------------------------------------------------------
 

@@ -6,12 +6,13 @@ decided as for files in memory, by the parts of `trueup.io`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.errors import AnswersError, listing, need, quoted
+from trueup.errors import AnswersError, TrueupError, listing, need, quoted
 from trueup.io.files import FORMATS
 from trueup.io.parquet import explained
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
@@ -34,6 +35,8 @@ PLACES, EACH = 32, 1 << 13
 # Bytes that a page of Parquet is read by: whole columns may be larger than memory.
 BUFFER = 1 << 20
 ZSTD = ".zst"
+# A size as DuckDB reads it.
+SIZE = re.compile(r"\s*([0-9]+\.?[0-9]*)\s*(?:b|bytes?|[kmgt]i?b)\s*", re.IGNORECASE | re.ASCII)
 
 
 class Limits(NamedTuple):
@@ -41,6 +44,24 @@ class Limits(NamedTuple):
 
     memory: str
     threads: int
+
+
+def check_memory_limit(given: object) -> None:
+    """Refuse what is no size of memory.
+
+    Examples
+    --------
+    >>> check_memory_limit("1.5 GB")
+    >>> check_memory_limit("-1GB")
+    Traceback (most recent call last):
+        ...
+    trueup.errors.TrueupError: memory_limit: found "-1GB". Give a size above 0, such as "2GB".
+    """
+    found = SIZE.fullmatch(given) if isinstance(given, str) else None
+    if found is None or not float(found[1]):
+        raise TrueupError(
+            f'memory_limit: found {quoted(given)}. Give a size above 0, such as "2GB".'
+        )
 
 
 @dataclass

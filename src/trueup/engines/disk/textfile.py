@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.engines.disk.folder import not_writable, speaking
 from trueup.engines.disk.stream import BATCH, BUFFER, EACH, EXAMPLES, ZSTD, File, Malformed
-from trueup.errors import AnswersError, counted, need, quoted
+from trueup.errors import AnswersError, TrueupError, counted, need, quoted
 from trueup.io.delimited import (
     DELIMITERS,
     LONGEST_LINE,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 PACKED = 4
 # Rows that are passed to find a line.
 FAR = 300_000
+# Characters that DuckDB shows of what it leaves out.
+SHOWN = 10_000
 
 
 class TextFile(File):
@@ -72,56 +75,113 @@ class TextFile(File):
     ) -> Iterator[Any]:
         """Yield batches of these columns, of any length."""
         duckdb, pyarrow = need("duckdb", "files"), need("pyarrow", "files")
+        rows = 0
         with _connection(limits, self.spool) as connection:
             try:
                 relation = connection.sql(self._query(columns, store=bad is not None))
                 reader = arrow_reader(relation, BATCH)
                 batches = iter(reader)
                 while (batch := next(batches, None)) is not None:
+                    rows += len(batch)
                     yield batch.rename_columns(list(columns))
+                if bad is not None:
+                    self._count_rejects(connection, bad)
+                    self._check_rows(connection, rows)
             except duckdb.OutOfMemoryException as error:
-                raise AnswersError(
-                    f"memory_limit: {limits.memory} is too little to read it ({one_line(error)}). Give more."
+                raise TrueupError(
+                    f"memory_limit: {limits.memory} is too little to read this text ({one_line(error)}). Give more."
                 ) from error
             except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
                 raise explained(str(error), self.text, self.header) from error
-            if bad is not None:
-                self._count_rejects(connection, bad)
 
     def _query(self, columns: Sequence[str], *, store: bool) -> str:
         # Columns go by position, since DuckDB renames those that differ only in case.
-        every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
         position = {name: i for i, name in reversed(list(enumerate(self.names)))}
         wanted = ", ".join(f"c{position[name]}" for name in columns)
+        return self._select(wanted, store=store, parallel=True)
+
+    def _select(self, what: str, *, store: bool, parallel: bool) -> str:
+        every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
         delimiter = self.header.delimiter.replace("'", "''")
         longest = self._longest
         return (
-            f"SELECT {wanted} FROM read_csv({literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"SELECT {what} FROM read_csv({literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
             f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
-            f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, columns = {{{every}}})"
+            f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, "
+            f"parallel = {parallel}, columns = {{{every}}})"
         )
 
+    def _check_rows(self, connection: Any, rows: int) -> None:
+        """See to it that no line was read twice.
+
+        Several threads begin at several places of a file. Where such a place is inside a value of several lines that
+        look like rows, DuckDB reads these once more, and says so only where it does not store what it rejects. Without
+        a quote there is no such value. With one a single thread counts again, though it tells of no quote never closed.
+        """
+        if not self._has_quote():
+            return
+        (again,) = connection.execute(
+            self._select("count(*)", store=True, parallel=False)
+        ).fetchone()
+        if again != rows:
+            raise AnswersError(
+                "cannot be read: a value of several lines in quotes looks like rows of its own. Is a quote missing? If "
+                "not, write the answers as Parquet."
+            )
+
+    def _has_quote(self) -> bool:
+        path = self.text.path
+        with gzip.open(path, "rb") if self.text.packed else path.open("rb") as file:
+            while piece := file.read(BUFFER):
+                if b'"' in piece:
+                    return True
+        return False
+
     def _count_rejects(self, connection: Any, bad: Malformed) -> None:
-        """Count lines that have no columns as the header has them; a quote never closed takes several."""
-        total, encoding = connection.execute(
-            "SELECT coalesce(sum(lines), 0), count(*) FILTER (wrong) FROM ("
-            "SELECT max(1 + length(rtrim(csv_line, chr(10))) - length(replace(csv_line, chr(10), ''))) AS lines, "
-            "bool_or(error_type = 'INVALID ENCODING') AS wrong "
+        """Count lines that have no columns as the header has them.
+
+        Where a quote is never closed, DuckDB begins anew somewhere behind it and says nothing of the lines between: it
+        shows the first `SHOWN` characters of what it leaves out. So a row that takes more lines than can be counted
+        stops the reading, as it does without `bad`.
+        """
+        connection.execute(
+            # With ends of lines of two characters DuckDB takes the second of the line before for the first of this one.
+            "CREATE TEMP VIEW rejected AS SELECT *, greatest("
+            "length(content) - length(replace(content, chr(10), '')), "
+            "length(content) - length(replace(content, chr(13), ''))) AS ends FROM ("
+            "SELECT line_byte_position + starts_with(any_value(csv_line), chr(10))::INT AS byte, min(line) AS line, "
+            "trim(any_value(csv_line), chr(10) || chr(13)) AS content, max(length(csv_line)) AS length, "
+            "list(error_type::VARCHAR) AS kinds, list(error_message) AS messages "
             "FROM reject_errors GROUP BY line_byte_position)"
+        )
+        total, encoding = connection.execute(
+            "SELECT coalesce(sum(1 + ends), 0), "
+            "coalesce(bool_or(list_contains(kinds, 'INVALID ENCODING')), false) FROM rejected"
         ).fetchone()
         if encoding:
             raise self.text.not_decoded()
+        endless = connection.execute(
+            "SELECT byte, line FROM rejected "
+            "WHERE ends > 0 AND (list_contains(kinds, 'UNQUOTED VALUE') OR length >= ?) ORDER BY byte LIMIT 1",
+            [SHOWN],
+        ).fetchone()
+        if endless is not None:
+            raise AnswersError(
+                f"a quote that opens in line {self._line(endless[0]) or endless[1]} is never closed, or far below, or "
+                "text follows where it closes. Mend that line; a quote within quotes is written twice."
+            )
         rows = connection.execute(
-            "SELECT line_byte_position, min(line), any_value(csv_line), list(error_type), list(error_message) "
-            "FROM reject_errors GROUP BY 1 ORDER BY 1 LIMIT ?",
+            "SELECT byte, line, content, kinds, messages FROM rejected ORDER BY byte LIMIT ?",
             [EXAMPLES],
         ).fetchall()
         examples = []
-        for at, line, content, kinds, messages in rows:
-            place = f"{self.label}: line {self._line(at) or line} "
+        for byte, line, content, kinds, messages in rows:
+            place = f"{self.label}: line {self._line(byte) or line} "
             found = quoted(content or "")
             if "UNQUOTED VALUE" in kinds:
-                examples.append(f"{place}has a quote that is never closed ({found})")
+                examples.append(
+                    f"{place}has a quote that is never closed, or text where it closes ({found})"
+                )
             elif "MISSING COLUMNS" in kinds or "TOO MANY COLUMNS" in kinds:
                 examples.append(f"{place}has not {counted(len(self.names), 'field')} ({found})")
             else:
@@ -132,11 +192,11 @@ class TextFile(File):
         """Return the number of the line with this byte; DuckDB takes values of several lines for one."""
         if self.text.packed:
             return 0
-        lines = 1
+        lines, end = 1, b"\n" if b"\n" in self.text.head else b"\r"
         try:
             with self.text.path.open("rb") as file:
                 while byte > 0 and (piece := file.read(min(byte, BUFFER))):
-                    lines += piece.count(b"\n")
+                    lines += piece.count(end)
                     byte -= len(piece)
         except OSError:
             return 0
@@ -187,8 +247,8 @@ def _connection(limits: Limits, spool: Path) -> Any:
     try:
         return duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:
-        raise AnswersError(
-            f'memory_limit: found {quoted(limits.memory)}. Give a size such as "1GB" ({one_line(error)}).'
+        raise TrueupError(
+            f"memory_limit: {limits.memory} cannot be used ({one_line(error)})."
         ) from error
 
 

@@ -239,7 +239,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
         remedy = _remedy(part)
         if count := found(f"bad_{part}"):
             examples = _examples(frame, name, _number(frame, name, part)[1])
-            raise _fault(
+            raise fault(
                 name,
                 count,
                 n_rows,
@@ -248,7 +248,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 remedy or "Remove or mend these rows.",
             )
         if count := found(f"inf_{part}"):
-            raise _fault(
+            raise fault(
                 name,
                 count,
                 n_rows,
@@ -258,7 +258,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
             )
         if part not in (VARIANCE, KNOWN) and (count := found(f"large_{part}")):
             beyond = f"beyond ±{LARGEST_ANSWER:g}"
-            raise _fault(
+            raise fault(
                 name,
                 count,
                 n_rows,
@@ -274,7 +274,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
     nobody = pc.sum(counts.filter(pc.is_null(counts[WORKER]))["answers"]).as_py() or 0
     for name, count in ((roles.question, found("no_question")), (roles.worker, nobody)):
         if count:
-            raise _fault(
+            raise fault(
                 name,
                 count,
                 n_rows,
@@ -301,12 +301,13 @@ def _examples(frame: DataFrame, name: str, bad: Column) -> str:
     return f", such as {listing([row['value'] for row in rows], MOST_ROWS)}"
 
 
-def _fault(
-    name: str, count: int, n_rows: int, fault: tuple[str, str], examples: str, remedy: str
+def fault(
+    name: str, count: int, n_rows: int, what: tuple[str, str], examples: str, remedy: str
 ) -> AnswersError:
+    """Say how many values of a column cannot be used, and why."""
     noun = "value" if n_rows == 1 else "values"
     return AnswersError(
-        f"Column {quoted(name)}: {count:,} of {n_rows:,} {noun} {fault[count > 1]}{examples}. {remedy}"
+        f"Column {quoted(name)}: {count:,} of {n_rows:,} {noun} {what[count > 1]}{examples}. {remedy}"
     )
 
 

@@ -161,6 +161,7 @@ class SparkEngine:
         partitions: int | None = None,
         block_answers: int = BLOCK_ANSWERS,
     ) -> None:
+        _check_frame(frame)
         _check_duplicates(duplicates)
         names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
         _check_columns(groups, names, gold)
@@ -192,7 +193,7 @@ class SparkEngine:
             if attributes.truths is not None:
                 attributes.truths.check_found(_found(about, len(attributes.truths.ids)))
         except BaseException:
-            blocks.unpersist()
+            _forget(blocks)
             raise
         n_answers = sum(row["answers"] for row in about)
         unit = math.fsum(row["total"] for row in about) / n_answers
@@ -224,8 +225,8 @@ class SparkEngine:
         return self._n_workers
 
     def close(self) -> None:
-        """Give the memory of the blocks back to the cluster."""
-        self._stored.blocks.unpersist()
+        """Give the memory of the blocks back to the cluster; a session that was stopped has given it back already."""
+        _forget(self._stored.blocks)
 
     # -- what every engine does ------------------------------------------------------------------
 
@@ -337,6 +338,38 @@ class SparkEngine:
             return [0, n]
         count = min(parts, math.ceil(n / SHARE))
         return [n * i // count for i in range(count + 1)]
+
+
+def _check_frame(frame: object) -> None:
+    """Refuse what is no Spark DataFrame, or one whose session is gone."""
+    from pyspark.sql import DataFrame
+
+    if not isinstance(frame, DataFrame):
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}"
+        raise TrueupError(
+            f"frame: found {quoted(kind)}, must be a Spark DataFrame. Pass spark.createDataFrame(frame), or use "
+            "trueup.estimate or trueup.compare for answers in memory."
+        )
+    if _is_stopped(frame.sparkSession):
+        raise TrueupError(
+            "frame: its Spark session has been stopped. Start another one, and read the answers again."
+        )
+
+
+def _is_stopped(session: Any) -> bool:
+    """Tell whether a session has been stopped, from here or from elsewhere."""
+    if hasattr(session, "is_stopped"):  # Spark Connect
+        return bool(session.is_stopped)
+    try:
+        return int(session.sparkContext.defaultParallelism) < 0
+    except Exception:  # there is nobody to ask, which is told in several ways
+        return True
+
+
+def _forget(blocks: DataFrame) -> None:
+    """Give the memory of blocks back, where there is a session that has it."""
+    if not _is_stopped(blocks.sparkSession):
+        blocks.unpersist()
 
 
 def _check_duplicates(duplicates: str) -> None:

@@ -128,7 +128,7 @@ class Judged:
         if flag == FAR_OFF:
             return f"{flag}, {found.far_off[number]:.0%} of them"
         if flag in (COPIES, TOGETHER):
-            other = found.estimate.answers.worker_ids.tolist(found.partner[number : number + 1])[0]
+            other = found.worker_ids.tolist(found.partner[number : number + 1])[0]
             # Set apart from the words around it, whatever its direction.
             return f"{flag} with \u2068{shown(other, 40)}\u2069"
         return flag

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import counted
+from trueup.errors import TrueupError, counted, quoted
+from trueup.io.source import LONGEST_PATH
 from trueup.report.page import write_page
 from trueup.report.result.estimates import estimates
 from trueup.report.result.facts import Facts
@@ -21,9 +23,10 @@ from trueup.report.result.workers import workers
 
 if TYPE_CHECKING:
     from os import PathLike
-    from pathlib import Path
 
     from trueup.result import Estimate
+
+PAGES = (".html", ".htm")
 
 
 def write_report(
@@ -39,7 +42,7 @@ def write_report(
     ----------
     estimate : Estimate
     path : path
-        Where to; a file that is there is replaced.
+        Where to; a page that is there is replaced, a file that is no .html file is not.
     command : str, optional
         The command line that made the estimate, to be shown; by default a Python call.
     truth : array, optional
@@ -53,6 +56,11 @@ def write_report(
     """
     from trueup import __version__
 
+    target = Path(path)
+    if target.is_file() and target.stat().st_size and target.suffix.lower() not in PAGES:
+        raise TrueupError(
+            f"path: {quoted(str(target), LONGEST_PATH)} is there already and no page. Choose a name that ends in .html."
+        )
     answers = estimate.answers
     facts = Facts(estimate, check_truth(truth, answers.n_questions))
     others = Others(estimate)
