@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import input_files
 from input_files import rows_of
 from trueup.errors import AnswersError, MissingExtra, TrueupError, need
-from trueup.io import parquet as parquet_module
 from trueup.io.files import read_file
 from trueup.io.results import make_frame
 
@@ -323,26 +322,6 @@ def test_text_ids_come_back_from_parquet_as_they_went_in(tmp_path: Path, ids: li
 
     assert table.worker_ids.tolist(table.worker) == ids
     assert len(table.worker_ids) == len(set(ids))
-
-
-@pytest.mark.parametrize(("share", "most"), [(1, 4), (3, 2), (4, 100)])
-def test_threads_that_share_a_parquet_file_find_what_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int, most: int
-) -> None:
-    rng = np.random.default_rng(1)
-    columns = {
-        name: [f"{name} {i}" for i in rng.permutation(40) % 7] for name in ("question", "worker")
-    }
-    answers = [None if each < -1 else each for each in rng.normal(size=40).tolist()]
-    path = parquet(tmp_path / "a.parquet", {**columns, "answer": answers}, row_group_size=3)
-    alone = rows_of(read_file(path))
-    monkeypatch.setattr(parquet_module, "SHARE_ROWS", share)
-    monkeypatch.setattr(parquet_module, "MOST_SHARES", most)
-    monkeypatch.setattr("os.cpu_count", lambda: 100)
-    shares = parquet_module._shares(pq.ParquetFile(path).metadata)
-    assert len(shares) == min(most, 40 // share, 14)
-    assert [group for each in shares for group in each] == list(range(14))
-    assert rows_of(read_file(path)) == alone
 
 
 def test_broken_parquet_is_explained_in_a_line(tmp_path: Path) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from trueup.errors import AnswersError, need
 from trueup.io.limits import check_rows
@@ -18,10 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.io.native import Series
-
-# Rows that a thread of its own is worth, and the most threads: what each has found must be joined in the end.
-SHARE_ROWS = 500_000
-MOST_SHARES = 4
 
 
 def open_parquet(path: Path, name: str | None = None) -> Source:
@@ -45,36 +37,17 @@ def open_parquet(path: Path, name: str | None = None) -> Source:
 def _fetch(
     path: Path, schema: Any, metadata: Any, names: Sequence[str], _ids: Collection[str]
 ) -> dict[str, Series]:
+    parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
+    # Text comes as dictionaries: the file has it so, and no text is copied per row.
     texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
-        with ThreadPoolExecutor() as pool:
-            shares = _shares(metadata)
-            read = partial(_read, path, metadata, list(names), texts, alone=len(shares) == 1)
-            table = pyarrow.concat_tables(pool.map(read, shares))
+        with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
+            table = file.read(columns=list(names))
         return {name: table.column(name) for name in names}
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
-
-
-def _shares(metadata: Any) -> list[list[int]]:
-    """Cut the row groups of a file into one run of them for each thread that is worth starting.
-
-    pyarrow gives each column one thread, in which the ids of a file with many questions take nearly all the time.
-    """
-    n_groups = metadata.num_row_groups
-    wanted = min(os.cpu_count() or 1, MOST_SHARES, metadata.num_rows // SHARE_ROWS, n_groups)
-    return [share.tolist() for share in np.array_split(np.arange(n_groups), max(1, wanted))]
-
-
-def _read(
-    path: Path, metadata: Any, names: list[str], texts: list[str], groups: list[int], *, alone: bool
-) -> Any:
-    """Read some row groups, with all text as dictionaries: no text is kept per row."""
-    parquet = need("pyarrow.parquet", "files")
-    with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
-        return file.read_row_groups(groups, columns=names, use_threads=alone)
 
 
 def _is_text(kind: Any) -> bool:
