@@ -123,8 +123,7 @@ base) say "installing trueup into .venv (this downloads what is not cached) ..."
 *) say "installing trueup and its $level tools into .venv (this downloads what is not cached) ..." ;;
 esac
 : >"$busy"
-# Python compiles what it imports when it does: most of what is installed never is.
-if ! .venv/bin/python -m pip install -qq --no-compile "$@"; then
+if ! .venv/bin/python -m pip install -qq "$@"; then
     # pip fetches everything before it changes anything: a failure of its own leaves .venv as it was.
     rm -f "$busy"
     die "pip could not install (the lines above say why); if that was the network, the same command continues"
