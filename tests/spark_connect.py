@@ -1,13 +1,14 @@
-"""Run both steps through Spark Connect, with a server of its own, and compare with memory; see test_spark.py."""
+"""Run a first step through Spark Connect, at the address that is given, and compare with memory; see test_spark.py."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
-from spark_session import SETTINGS, builder, sparse
+from spark_session import sparse
 from trueup import Answers
 from trueup.algorithms import find, run
 from trueup.engines.memory import MemoryEngine
@@ -19,12 +20,8 @@ def main() -> None:
     """Compare the truths of all questions."""
     from pyspark.sql import SparkSession
 
-    builder("local[2]")  # sets the environment of the server
     warnings.simplefilter("ignore")
-    remote = SparkSession.builder.remote("local[2]")
-    for name, value in {**SETTINGS, "spark.connect.grpc.binding.address": "127.0.0.1"}.items():
-        remote = remote.config(name, value)
-    spark = remote.getOrCreate()
+    spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
     assert "connect" in type(spark).__module__
     frame = sparse()
     engine = SparkEngine(spark.createDataFrame(frame), partitions=2, block_answers=60)

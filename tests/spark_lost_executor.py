@@ -1,4 +1,6 @@
-"""Run a first step on two executors, kill one of them on the way, and compare with memory; see test_spark.py.
+"""Run a first step on an executor, kill it on the way, and compare with memory; see test_spark.py.
+
+A new one takes its place, which has to make anew all that the first one kept.
 
 In the end the session is stopped, which is told to whoever goes on, and makes closing no error.
 """
@@ -47,7 +49,7 @@ def main() -> None:
     """Kill an executor after the second iteration."""
     frame = sparse()
     spark = builder(
-        "local-cluster[2,1,1024]",
+        "local-cluster[1,2,1024]",
         **{"spark.executor.memory": "512m", "spark.task.maxFailures": "4"},
     ).getOrCreate()
     answers = spark.createDataFrame(frame)

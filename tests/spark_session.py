@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": QUICK_START,
     "spark.executor.extraJavaOptions": QUICK_START,
 }
+PORT = "spark.connect.grpc.binding.port"
 
 
 def builder(master: str, **settings: str) -> Any:
@@ -47,8 +49,15 @@ def builder(master: str, **settings: str) -> Any:
 
 @functools.cache
 def session() -> Any:
-    """Return the session that all tests of a process share."""
-    return builder("local[2]").getOrCreate()
+    """Return the session that all tests of a process share; other processes reach it through Spark Connect."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    served = {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        PORT: str(free),
+    }
+    return builder("local[2]", **served).getOrCreate()
 
 
 def sparse(questions: int = 60, workers: int = 12, share: float = 0.4, seed: int = 1) -> Any:
@@ -97,8 +106,8 @@ class Fetched:
         from pyspark import cloudpickle
 
         found = []
+        sent = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
         for part in self.parts:
-            sent = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
             batches = list(cloudpickle.loads(sent)(iter(part.to_batches())))
             found += [pa.Table.from_batches(batches)] if batches else []
         return Fetched(found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from spark_session import Fetched, session, sparse
+from spark_session import PORT, Fetched, session, sparse
 from trueup import Answers, TrueupError
 from trueup.algorithms import find, names, run
 from trueup.arrays import segment_sum
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trueup.block import Block
     from trueup.engines.protocol import Kept
     from trueup.engines.spark import SparkEngine
+    from trueup.solution import Solution
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 pytestmark = pytest.mark.needs("java")
@@ -88,8 +89,11 @@ def first_steps_agree(there: SparkEngine, here: MemoryEngine, method: str) -> No
     close(by_question(there, "base", "variance"), by_question(here, "base", "variance"))
 
 
-def both_steps_agree(there: SparkEngine, here: MemoryEngine, shrink: str) -> None:
-    plan = make_plan("crh", shrink, None, False, 0.8, 0.95, 1, 0.0, 0, None)
+def both_steps_agree(
+    there: SparkEngine, here: MemoryEngine, shrink: str, method: str = "crh"
+) -> Solution:
+    """Compare what is known of questions and workers; return what Spark found."""
+    plan = make_plan(method, shrink, None, False, 0.8, 0.95, 1, 0.0, 0, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found, expected = (
@@ -97,7 +101,9 @@ def both_steps_agree(there: SparkEngine, here: MemoryEngine, shrink: str) -> Non
         )
     columns = COLUMNS.values()
     close(by_question(found.engine, *columns), by_question(expected.engine, *columns))
-    assert str(found.diagnosis) == str(expected.diagnosis)
+    close(found.aggregate.weight, by_worker(here, expected.aggregate.weight))
+    assert found.diagnosis == expected.diagnosis
+    return found
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -115,11 +121,10 @@ def test_second_steps_agree_with_memory(
 
 
 def test_jobs_on_spark_agree_with_memory(engines: tuple[SparkEngine, MemoryEngine]) -> None:
-    """A few for all numbers of partitions: every job costs the start of its tasks."""
+    """A few for all numbers of partitions: every job costs the start of its tasks. Both steps: see the public ones."""
     first_steps_agree(*engines, "median")
     if engines[0]._stored.parts == 2:
         first_steps_agree(*engines, "gtm")
-        both_steps_agree(*engines, "adaptive")
 
 
 def told(questions: int = 120) -> Any:
@@ -283,9 +288,7 @@ def test_one_question_may_have_nearly_all_answers() -> None:
     few = pd.DataFrame({"question": [1, 2, 2], "worker": [3, 3, 4], "answer": [1.0, 2.0, 3.0]})
     frame = pd.concat([frame, few])
     there, here = on_spark(frame, partitions=7, block_answers=10), in_memory(frame)
-    found, expected = (run(find("crh"), each, max_iter=3) for each in (there, here))
-    close(found.weight, by_worker(here, expected.weight))
-    close(by_question(there, "base"), by_question(here, "base"))
+    first_steps_agree(Fetched.of(there), here, "crh")
     there.close()
 
 
@@ -319,10 +322,9 @@ def test_known_variances_and_transforms_are_taken() -> None:
     options = {"answer_variance": "var", "transform": "log"}
     there, here = on_spark(frame, **options), in_memory(frame, **options)
     close(there.problem.answer_variance, here.problem.answer_variance)
-    for each in (find("mean"), find("gtm")):
-        found, expected = (run(each, engine, max_iter=2) for engine in (there, here))
-        close(found.noise, by_worker(here, expected.noise))
-    close(by_question(there, "base", "variance"), by_question(here, "base", "variance"))
+    fetched = Fetched.of(there)
+    for method in ("mean", "gtm"):
+        first_steps_agree(fetched, here, method)
     there.close()
 
 
@@ -337,8 +339,7 @@ def test_known_variances_of_workers_are_taken(given: str) -> None:
     expected = here.problem.worker_variance
     assert expected is not None
     np.testing.assert_array_equal(there.problem.worker_variance, by_worker(here, expected))
-    found = [run(find("blue"), each).weight for each in (there, here)]
-    close(found[0], by_worker(here, found[1]))
+    first_steps_agree(Fetched.of(there), here, "blue")
     there.close()
 
 
@@ -407,18 +408,30 @@ def test_errors_of_visits_come_back_and_vectors_stay() -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("script", ["spark_lost_executor.py", "spark_connect.py"])
-def test_in_a_process_of_its_own(script: str) -> None:
-    if script == "spark_lost_executor.py" and not Path("/proc/self/stat").exists():
-        pytest.skip("needs Linux (/proc)")
-    if script == "spark_connect.py":
-        pytest.importorskip("grpc", reason="needs grpc (Spark Connect)")
+def runs_well(script: str, *arguments: str) -> None:
+    """Run a script of this folder in a process of its own."""
     path = Path(__file__).parent / script
     done = subprocess.run(  # noqa: S603
-        [sys.executable, path], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, path, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "same numbers" in done.stdout
+
+
+def test_a_lost_executor_changes_nothing() -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("needs Linux (/proc)")
+    runs_well("spark_lost_executor.py")
+
+
+def test_spark_connect_gives_the_same_numbers() -> None:
+    """A process of its own: one that has a session uses no other kind."""
+    pytest.importorskip("grpc", reason="needs grpc (Spark Connect)")
+    runs_well("spark_connect.py", f"sc://127.0.0.1:{session().conf.get(PORT)}")
 
 
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
@@ -504,18 +517,10 @@ def test_files_of_answers_and_beside_them_are_taken_on_the_command_line(
 def test_workers_who_err_together_are_heard_as_one() -> None:
     import pandas as pd
 
-    import trueup
-    import trueup.spark
     from test_voices import judges, table
 
     frame = pd.DataFrame(table(judges(2)[1]))
-    expected = trueup.estimate(frame)
-    with trueup.spark.estimate(session().createDataFrame(frame), partitions=2) as est:
-        questions = est.questions.toPandas().set_index("question").sort_index()
-        workers = est.workers.toPandas().set_index("worker").sort_index()
-    assert est.diagnosis.voices == expected.diagnosis.voices != ""
-    theirs = expected.questions.set_index("question").sort_index()
-    np.testing.assert_allclose(questions, theirs[questions.columns], rtol=1e-9, atol=1e-9)
-    theirs = expected.workers.set_index("worker").sort_index()
-    for name in ("weight", "variance", "n_answers"):
-        np.testing.assert_allclose(workers[name], theirs[name], rtol=1e-9)
+    there, here = on_spark(frame), in_memory(frame)
+    found = both_steps_agree(Fetched.of(there), here, "adaptive", "auto")
+    assert found.diagnosis.voices != ""
+    there.close()

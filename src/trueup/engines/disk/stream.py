@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trueup.errors import AnswersError, TrueupError, listing, need, quoted
 from trueup.io.files import FORMATS
@@ -20,7 +20,7 @@ from trueup.io.source import label_of, labelled
 from trueup.io.streams import STDIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
 
     from trueup.engines.disk.folder import Folder
@@ -94,6 +94,11 @@ class File:
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.label = path, label_of(name)
 
+    @property
+    def inside(self) -> str:
+        """Its name within a sentence."""
+        return self.label.removeprefix("File ")
+
     def rows(self) -> int:
         """Return the number of rows, exactly or roughly."""
         raise NotImplementedError
@@ -115,6 +120,9 @@ class File:
     def place(self, row: int, _column: str, _value: object) -> str:
         """Say where a row stands."""
         return f"row {row}"
+
+
+F = TypeVar("F", bound=File)
 
 
 class ParquetFile(File):
@@ -180,16 +188,21 @@ def open_files(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]], layout: Layout, folder: Folder
 ) -> list[File]:
     """Open files of one kind, Parquet or delimited text; only what they say about themselves is read."""
+    return open_alike(paths, lambda path, name: _open(path, name, layout, folder))
+
+
+def open_alike(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]], open_one: Callable[[Path, str], F]
+) -> list[F]:
+    """Open each file that is meant, by its path and its name among them, and refuse those of several formats."""
     found = find_paths(paths).paths
-    files = [
-        _open(path, name, layout, folder) for path, name in zip(found, names_of(found), strict=True)
-    ]
+    files = [open_one(path, name) for path, name in zip(found, names_of(found), strict=True)]
     first = files[0]
     for file in files:
         if file.untyped != first.untyped:
             kinds = [("Parquet", "text")[each.untyped] for each in (file, first)]
             raise AnswersError(
-                f"{file.label}: is {kinds[0]}, while {first.label.removeprefix('File ')} is {kinds[1]}. "
+                f"{file.label}: is {kinds[0]}, while {first.inside} is {kinds[1]}. "
                 "Read files of one format at a time."
             )
     return files
@@ -237,7 +250,7 @@ def check_alike(files: Sequence[File], names: Sequence[str]) -> None:
             if times[name] != 1:
                 found = f"has {times[name]} columns" if times[name] else "has no column"
                 raise AnswersError(
-                    f"{file.label}: {found} {quoted(name)}, unlike {files[0].label.removeprefix('File ')}. Its "
+                    f"{file.label}: {found} {quoted(name)}, unlike {files[0].inside}. Its "
                     f"columns are {listing(file.names, 10)}. Give all files the same columns."
                 )
 
@@ -268,7 +281,7 @@ def common_type(files: Sequence[File], column: str) -> Any:
         except pyarrow.ArrowException as error:
             raise AnswersError(
                 f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values, in "
-                f"{files[0].label.removeprefix('File ')} {quoted(str(schema.field(0).type))}. Give all files the same "
+                f"{files[0].inside} {quoted(str(schema.field(0).type))}. Give all files the same "
                 "types."
             ) from error
     return schema.field(0).type

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.engines.disk.stream import File, ParquetFile, check_stands
+from trueup.engines.disk.stream import File, ParquetFile, check_stands, open_alike
 from trueup.engines.spark.census import fault
 from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
 from trueup.io.delimited import DELIMITERS, read_header
 from trueup.io.files import FORMATS
-from trueup.io.paths import find_paths, names_of
 from trueup.io.source import label_of, labelled, one_line
 from trueup.io.text import Text
 
@@ -87,17 +86,7 @@ class TextFile(File):
 
 def open_files(given: str, layout: Layout) -> list[Any]:
     """Open files of one kind, Parquet or delimited text; only what they say about themselves is read."""
-    paths = find_paths(given).paths
-    files = [_open(path, name, layout) for path, name in zip(paths, names_of(paths), strict=True)]
-    first = files[0]
-    for file in files:
-        if file.untyped != first.untyped:
-            kinds = [("Parquet", "text")[each.untyped] for each in (file, first)]
-            raise AnswersError(
-                f"{file.label}: is {kinds[0]}, while {_inside(first)} is {kinds[1]}. "
-                "Read files of one format at a time."
-            )
-    return files
+    return open_alike(given, lambda path, name: _open(path, name, layout))
 
 
 def _open(path: Path, name: str, layout: Layout) -> File:
@@ -121,11 +110,6 @@ def _open(path: Path, name: str, layout: Layout) -> File:
             f"cannot be read by the engine on Spark. It takes files ending in {endings} (text also with .gz behind): "
             "write the answers in one of these formats."
         )
-
-
-def _inside(file: File) -> str:
-    """Name a file within a sentence."""
-    return file.label.removeprefix("File ")
 
 
 def read_files(session: Any, files: Sequence[Any], wanted: Wanted, layout: Layout) -> DataFrame:
@@ -244,7 +228,7 @@ def _check_types(files: Sequence[ParquetFile], name: str) -> None:
             schema = pyarrow.unify_schemas([schema or mine, mine], promote_options="permissive")
         except pyarrow.ArrowException as error:
             raise AnswersError(
-                f"{file.label}: Column {quoted(name)}: holds {quoted(str(kind))} values, in {_inside(files[0])} "
+                f"{file.label}: Column {quoted(name)}: holds {quoted(str(kind))} values, in {files[0].inside} "
                 f"{quoted(str(schema.field(0).type))}. Give all files the same types."
             ) from error
 
