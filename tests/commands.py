@@ -7,8 +7,9 @@ import errno
 import io
 import json
 import os
+import resource
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,7 @@ import trueup
 from trueup.cli import main
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 SOURCE = str(Path(trueup.__file__).parents[1])
 ON_FILES = ("estimate", "compare", "diagnose", "doctor")
@@ -79,6 +79,17 @@ def environment(**changes: str | None) -> dict[str, str]:
     """Return this environment with some variables changed, or taken away."""
     kept = {**os.environ, "PYTHONPATH": SOURCE, **changes}
     return {name: value for name, value in kept.items() if value is not None}
+
+
+@contextmanager
+def full_disk(limit: int) -> Iterator[None]:
+    """Let no file become longer: that stands in for the end of the disk."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
 
 def truth_of(j: int) -> float:
@@ -142,9 +153,9 @@ def files() -> set[str]:
     return {path.name for path in Path().iterdir()}
 
 
-def opened(pipe: Path, process: subprocess.Popen[str]) -> IO[str]:
+def opened(pipe: Path, is_over: Callable[[], object]) -> IO[str]:
     """Open a pipe for writing as soon as a program has opened it for reading; fail if it ends before."""
-    while process.poll() is None:
+    while not is_over():
         try:
             end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
@@ -153,4 +164,4 @@ def opened(pipe: Path, process: subprocess.Popen[str]) -> IO[str]:
         else:
             os.set_blocking(end, True)
             return os.fdopen(end, "w", encoding="utf-8")
-    pytest.fail(f"ended before it read: {process.communicate()[1]}")
+    pytest.fail("ended before it read")

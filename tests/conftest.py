@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 LONGEST = (
     "spark",
     "tests/test_docs.py",
-    "tests/test_study_paper.py",
-    "tests/test_cli.py",
+    "tests/test_second_step_figures.py",
+    "tests/test_report.py",
+    "tests/test_disk_attributes.py",
     "tests/test_faults.py",
-    "tests/test_study_shrinkage.py",
+    "tests/test_battery.py",
 )
 DATA = "TRUEUP_DATA (real data sets)"
 BROKEN = "(a file that cannot be loaded)"

@@ -104,8 +104,19 @@ def test_latin_1() -> None:
 GERMAN = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1")
 
 
-@pytest.mark.parametrize("option", ["--truth", "--gold", "--groups", "--covariates"])
-def test_files_beside_the_answers_are_read_like_them_or_plainly(option: str) -> None:
+OPTIONS = ("--truth", "--gold", "--groups", "--covariates")
+
+
+@pytest.mark.parametrize(
+    ("option", "plain"),
+    [
+        ("--truth", "plain.csv"),
+        ("--gold", "list.json"),
+        ("--groups", "lines.jsonl"),
+        ("--covariates", "plain.csv"),
+    ],
+)
+def test_files_beside_the_answers_are_read_like_them_or_plainly(option: str, plain: str) -> None:
     named = [{**row, "question": f"{row['question']}é"} for row in rows()]
     write("answers.csv", named)
     column = {"--groups": "kind", "--covariates": "size"}.get(option, "truth")
@@ -123,7 +134,7 @@ def test_files_beside_the_answers_are_read_like_them_or_plainly(option: str) -> 
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in beside)
     Path("lines.jsonl").write_text(lines, encoding="utf-8")
     wanted = printed("estimate", "answers.csv", option, "plain.csv")
-    for name in ("like.csv", "plain.csv", "list.json", "lines.jsonl"):
+    for name in ("like.csv", plain):
         assert printed("estimate", "german.csv", *GERMAN, option, name) == wanted
 
 
@@ -140,9 +151,11 @@ def test_how_a_file_beside_the_answers_was_read_is_said() -> None:
     assert "plainly, since it cannot be read like the answers (--sep ';', --decimal ,)." in line
 
 
-@pytest.mark.parametrize("name", ["t.json", "t.ndjson", "t.xlsx", "t.jsonl.gz", "t.pq"])
-def test_names_of_files_are_no_columns(name: str) -> None:
-    for option in ("--truth", "--gold", "--groups", "--covariates"):
+def test_names_of_files_are_no_columns() -> None:
+    for option, name in (
+        *zip(OPTIONS, ("t.ndjson", "t.xlsx", "t.jsonl.gz", "t.pq"), strict=True),
+        *((option, "t.json") for option in OPTIONS),
+    ):
         line = refusal("estimate", "answers.csv", option, name)
         assert f'File "{name}": not found' in line
 

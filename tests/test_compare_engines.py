@@ -83,10 +83,9 @@ def same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("on", ENGINES)
-@pytest.mark.parametrize("size", [40, QUESTIONS])
-@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize(("text", "size"), [(True, 40), (False, QUESTIONS)])
 def test_the_board_is_that_of_memory(
-    on: Callable[..., Any], size: int, text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on: Callable[..., Any], text: bool, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draws, "ENOUGH", size)
     frame = answers(text)

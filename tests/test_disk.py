@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from test_ingest import laid_out, table, write
+from answers_on_disk import laid_out, table, write
+from processes import begin
 from trueup import Answers
 from trueup.complete import CompleteBlock
 from trueup.engines.disk import DiskEngine
@@ -98,16 +97,20 @@ def off_centre(block: Block, kept: Kept) -> Block:
     return replace(block, values=block.values + block.spread(shift), centre=block.centre - shift)
 
 
-@pytest.mark.parametrize("memory", [0, 20_000, 1 << 30])
-@pytest.mark.parametrize("size", SIZES)
-def test_sweeps_as_in_memory(both: tuple[Stored, Answers], size: int, memory: int) -> None:
-    stored, answers = both
-    stored = stored.cut(size)
-    inside = MemoryEngine(answers, block_answers=size)
-    assert stored.n_blocks == len(inside.blocks)
-    for threads in (1, 3):
+def test_sweeps_as_in_memory(both: tuple[Stored, Answers]) -> None:
+    whole, answers = both
+    for size, memory, threads in (
+        (1, 20_000, 1),
+        (37, 0, 3),
+        (37, 1 << 30, 1),
+        (200, 20_000, 3),
+        (200, 0, 1),
+        (1 << 19, 1 << 30, 3),
+    ):
+        stored = whole.cut(size)
         disk = DiskEngine(stored, threads=threads, memory=memory)
         inside = MemoryEngine(answers, block_answers=size)
+        assert stored.n_blocks == len(inside.blocks)
         for reads in ((), ("x",), ("x", "n", "never")):
             same_sweep(disk.sweep(crh_like, reads), inside.sweep(crh_like, reads))
             for name in ("x", "n"):
@@ -179,36 +182,40 @@ def test_keeping(both: tuple[Stored, Answers]) -> None:
         engine.keep("../x", np.zeros(answers.n_questions))
 
 
-@pytest.mark.parametrize("seed", [0, 7])
-def test_draws(both: tuple[Stored, Answers], seed: int) -> None:
+def test_draws(both: tuple[Stored, Answers]) -> None:
     stored, answers = both
     disk, inside = DiskEngine(stored.cut(100)), MemoryEngine(answers)
-    for engine in (disk, inside):
-        engine.draw(seed)
-    np.testing.assert_array_equal(disk.kept("draw"), inside.kept("draw"))
+    for seed in (0, 7):
+        for engine in (disk, inside):
+            engine.draw(seed)
+        np.testing.assert_array_equal(disk.kept("draw"), inside.kept("draw"))
 
 
-@pytest.mark.parametrize("few", [0, 1, 20, 1000])
-def test_gathering(both: tuple[Stored, Answers], few: int) -> None:
+def test_gathering(both: tuple[Stored, Answers]) -> None:
     stored, answers = both
     disk, inside = DiskEngine(stored.cut(100)), MemoryEngine(answers)
     for engine in (disk, inside):
         engine.draw(1)
-    border = np.sort(inside.kept("draw"))[min(few, answers.n_questions) - 1] if few else -1.0
+    draws = np.sort(inside.kept("draw"))
+    assert_same_answers(disk.gather(), answers)
+    for few in (0, 1, 20, 1000):
+        border = draws[min(few, answers.n_questions) - 1] if few else -1.0
 
-    def small(_block: Block, kept: Kept) -> Any:
-        return kept["draw"] <= border
+        def small(_block: Block, kept: Kept, border: float = border) -> Any:
+            return kept["draw"] <= border
 
-    found, expected = (engine.gather(small, ("draw",)) for engine in (disk, inside))
-    everything = disk.gather()
-    for one, other in ((found, expected), (everything, answers)):
-        for name in ("indptr", "workers", "values", "centre", "panel_workers", "worker_variance"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-        if other.precision is not None:
-            assert one.precision is not None
-            np.testing.assert_allclose(one.precision, other.precision, rtol=1e-14)
-        assert one.question_ids.tolist() == other.question_ids.tolist()
-        assert one.worker_ids.tolist() == other.worker_ids.tolist()
+        assert_same_answers(*(engine.gather(small, ("draw",)) for engine in (disk, inside)))
+
+
+def assert_same_answers(found: Answers, expected: Answers) -> None:
+    """The same numbers and ids in the same order."""
+    for name in ("indptr", "workers", "values", "centre", "panel_workers", "worker_variance"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    if expected.precision is not None:
+        assert found.precision is not None
+        np.testing.assert_allclose(found.precision, expected.precision, rtol=1e-14)
+    assert found.question_ids.tolist() == expected.question_ids.tolist()
+    assert found.worker_ids.tolist() == expected.worker_ids.tolist()
 
 
 # -- what survives ---------------------------------------------------------------------------------
@@ -294,12 +301,12 @@ def test_journal_holds_no_code(tmp_path: Path) -> None:
 
 
 CHILD = """
-import os, sys, signal
+import os, signal
 import numpy as np
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.intake import ingest
 from trueup.engines.protocol import Visit
-with ingest(sys.argv[1], sys.argv[2]) as stored:
+with ingest(source, work) as stored:
     engine = DiskEngine(stored.cut(10), threads=1)
     engine.sweep(lambda block, _: Visit(questions={"x": np.full(block.n_questions, 1.0)}))
     engine.journal.save("key", {})
@@ -313,8 +320,8 @@ with ingest(sys.argv[1], sys.argv[2]) as stored:
 
 def test_a_pass_that_is_killed_leaves_the_old_vectors(tmp_path: Path) -> None:
     path, work = write(table(900, questions=150), tmp_path / "a.parquet"), tmp_path / "work"
-    done = subprocess.run([sys.executable, "-c", CHILD, str(path), str(work)], check=False)  # noqa: S603
-    assert done.returncode == -signal.SIGKILL
+    done = begin(exec, CHILD, {"source": path, "work": work}).end()
+    assert done.code == -signal.SIGKILL, done
     with ingest(path, work) as stored:
         engine = DiskEngine(stored)
         assert engine.journal is not None

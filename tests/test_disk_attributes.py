@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,10 @@ def sizes(j: int) -> dict[str, float]:
     return {"size": float(j * 7 % 13), "age": (j * 5 % 11) / 4}
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty folder, with answers whose truths go with groups and numbers."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write answers whose truths go with groups and numbers."""
+    folder = tmp_path_factory.mktemp("answers")
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(WORKERS, QUESTIONS))
     rows: list[dict[str, Any]] = [
@@ -60,10 +61,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for i in range(WORKERS)
         if (i * 3 + j) % 5
     ]
-    write("answers.csv", rows)
-    write("numbers.csv", [{**row, "question": int(row["question"][1:])} for row in rows])
-    table = pa.Table.from_pylist([{**row, "question": int(row["question"][1:])} for row in rows])
-    pq.write_table(table, "numbers.parquet")
+    write(str(folder / "answers.csv"), rows)
+    numbers = [{**row, "question": int(row["question"][1:])} for row in rows]
+    write(str(folder / "numbers.csv"), numbers)
+    pq.write_table(pa.Table.from_pylist(numbers), folder / "numbers.parquet")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _here(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with nothing but the answers."""
+    monkeypatch.chdir(tmp_path)
+    for path in files.iterdir():
+        shutil.copy(path, tmp_path)
 
 
 def tables(name: Any = text) -> None:
@@ -74,11 +84,18 @@ def tables(name: Any = text) -> None:
     write("gold.csv", [{"question": name(j), "truth": 20 * (j % 3) + 5} for j in every if j > 70])
 
 
-def agree(source: str, method: str = "mean", **known: Any) -> Any:
+def on_disk(source: str, method: str = "mean", **known: Any) -> Any:
+    """Estimate on disk, and return the estimates in the order of the questions."""
+    disk.estimate(source, "out.parquet", method, **known)
+    return pq.read_table("out.parquet").sort_by("question").column("estimate").to_numpy()
+
+
+def agree(source: str, method: str = "mean", second_step: str = "", **known: Any) -> Any:
     """Estimate on disk and in memory, and see that both say the same."""
     est = disk.estimate(source, "out.parquet", method, **known)
     expected = trueup.estimate(source, method, **known)
     assert est.diagnosis == expected.diagnosis
+    assert second_step in est.diagnosis.second_step
     found = pq.read_table("out.parquet").sort_by("question")
     theirs = pa.table({name: expected.questions[name] for name in ("question", *COLUMNS)})
     theirs = theirs.sort_by("question")
@@ -91,29 +108,30 @@ def agree(source: str, method: str = "mean", **known: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("source", "name"), [("answers.csv", text), ("numbers.csv", int), ("numbers.parquet", int)]
-)
-@pytest.mark.parametrize(
-    ("known", "second_step"),
+    ("source", "name", "known", "second_step"),
     [
-        ({"groups": "groups.csv"}, "toward the mean of their group"),
-        ({"covariates": "sizes.csv"}, "toward what the covariates"),
-        ({"groups": "groups.csv", "covariates": "sizes.csv", "gold": "gold.csv"}, ""),
+        ("answers.csv", text, {"groups": "groups.csv"}, "toward the mean of their group"),
+        ("numbers.csv", int, {"covariates": "sizes.csv"}, "toward what the covariates"),
+        (
+            "numbers.parquet",
+            int,
+            {"groups": "groups.csv", "covariates": "sizes.csv", "gold": "gold.csv"},
+            "",
+        ),
+        ("numbers.csv", int, {"groups": "groups.csv", "gold": "gold.csv"}, ""),
     ],
 )
 def test_files_beside_the_answers_mean_what_they_mean_in_memory(
     source: str, name: Any, known: dict[str, Any], second_step: str
 ) -> None:
     tables(name)
-    plain = agree(source)
-    told = agree(source, **known)
-    assert np.abs(told - plain).max() > 0.01
-    assert second_step in trueup.estimate(source, "mean", **known).diagnosis.second_step
+    told = agree(source, second_step=second_step, **known)
+    assert np.abs(told - agree(source)).max() > 0.01
 
 
 def test_all_forms_mean_the_same() -> None:
     tables()
-    wanted = agree("answers.csv", "crh", groups="groups.csv", covariates="sizes.csv")
+    wanted = agree("answers.csv", groups="groups.csv", covariates="sizes.csv")
     for name in ("groups", "sizes"):
         pq.write_table(_read(f"{name}.csv"), f"{name}.parquet")
     labels = {text(j): group(j) if j % 7 else None for j in range(QUESTIONS)}
@@ -125,7 +143,7 @@ def test_all_forms_mean_the_same() -> None:
         (_read("groups.csv"), {"question": [*map(text, range(QUESTIONS))], **_columns()}),
     ]
     for groups, covariates in forms:
-        found = agree("answers.csv", "crh", groups=groups, covariates=covariates)
+        found = on_disk("answers.csv", groups=groups, covariates=covariates)
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
@@ -146,32 +164,30 @@ def test_columns_and_files_of_covariates_may_be_mixed() -> None:
     expected = agree("answers.csv", covariates="sizes.csv")
     both: Any
     for both in (["size", "ages.csv"], ["size", Path("ages.csv"), "size"], ["ages.csv", "size"]):
-        disk.estimate("answers.csv", "mixed.parquet", "mean", covariates=both)
-        found = pq.read_table("mixed.parquet").column("estimate").to_numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(on_disk("answers.csv", covariates=both), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("block", [1, 40, 1 << 19])
-def test_questions_are_found_in_all_blocks(block: int) -> None:
+def test_questions_are_found_in_all_blocks() -> None:
     tables(int)
     known = Attributes.of("groups.csv", ["size", "sizes.csv"], "gold.csv", "question", {})
     columns = {"groups": known.group_column, "covariates": known.covariate_columns}
     assert columns == {"groups": None, "covariates": ("size",)}
     with ingest("numbers.csv", "work", **columns) as stored:  # type: ignore[arg-type]
-        cut = stored.cut(block)
-        assert (cut.n_blocks == 1) == (block > 1000)
-        found = known.read(cut)
-    assert found.groups is not None
-    assert found.covariates is not None
-    assert found.gold is not None
-    labels = [*found.groups.ids.tolist(), None]
-    expected = [group(j) if j % 7 else None for j in range(QUESTIONS)]
-    assert [labels[code] for code in found.groups.codes.tolist()] == expected
-    assert found.covariates.names == ("size", "size", "age")
-    numbers = [[sizes(j)["size"], *sizes(j).values()] for j in range(QUESTIONS)]
-    assert found.covariates.values.tolist() == numbers
-    assert np.isnan(found.gold[:71]).all()
-    assert found.gold[71:].tolist() == [20 * (j % 3) + 5 for j in range(71, QUESTIONS)]
+        for block in (1, 40, 1 << 19):
+            cut = stored.cut(block)
+            assert (cut.n_blocks == 1) == (block > 1000)
+            found = known.read(cut)
+            assert found.groups is not None
+            assert found.covariates is not None
+            assert found.gold is not None
+            labels = [*found.groups.ids.tolist(), None]
+            expected = [group(j) if j % 7 else None for j in range(QUESTIONS)]
+            assert [labels[code] for code in found.groups.codes.tolist()] == expected
+            assert found.covariates.names == ("size", "size", "age")
+            numbers = [[sizes(j)["size"], *sizes(j).values()] for j in range(QUESTIONS)]
+            assert found.covariates.values.tolist() == numbers
+            assert np.isnan(found.gold[:71]).all()
+            assert found.gold[71:].tolist() == [20 * (j % 3) + 5 for j in range(71, QUESTIONS)]
 
 
 NOBODY = "found no question that is in the answers"
@@ -274,8 +290,7 @@ def test_a_file_that_has_changed_is_read_again_and_the_answers_are_not() -> None
     options: dict[str, Any] = {"method": "crh", "work_dir": "work", "keep": True}
 
     def estimates() -> Any:
-        disk.estimate("answers.csv", "out.parquet", **options, **known)
-        return pq.read_table("out.parquet").column("estimate").to_numpy()
+        return on_disk("answers.csv", **options, **known)
 
     before = estimates()
     stamp = Path("work/answers/meta.json").stat().st_mtime_ns
@@ -308,8 +323,7 @@ def test_a_run_that_ended_early_goes_on_with_what_is_known_now() -> None:
         disk.estimate("answers.csv", "out.parquet", shrink=EndsEarly(), **options)
     assert list(Path("work").glob(JOURNAL))
     write("groups.csv", [{"question": text(j), "group": f"g{j % 2}"} for j in range(QUESTIONS)])
-    disk.estimate("answers.csv", "new.parquet", **options)
-    found = pq.read_table("new.parquet").column("estimate").to_numpy()
+    found = on_disk("answers.csv", **options)
     np.testing.assert_allclose(found, agree("answers.csv", "crh", groups="groups.csv"), rtol=1e-9)
 
 
@@ -356,13 +370,15 @@ def with_gold(name: str, truth: dict[int, object], missing: int | None = None) -
     )
 
 
-@pytest.mark.parametrize("source", ["told.csv", "told.parquet"])
-@pytest.mark.parametrize("known", [{}, {"groups": "groups.csv", "covariates": "size"}])
+@pytest.mark.parametrize(
+    ("source", "known"),
+    [("told.csv", {}), ("told.parquet", {"groups": "groups.csv", "covariates": "size"})],
+)
 def test_truths_may_be_a_column_of_the_answers(source: str, known: dict[str, Any]) -> None:
     tables()
     with_gold(source, {j: 20 * (j % 3) + 5 for j in range(71, QUESTIONS)}, missing=80)
     told = agree(source, gold="known", **known)
-    np.testing.assert_allclose(told, agree(source, gold="gold.csv", **known), rtol=1e-12)
+    np.testing.assert_allclose(told, on_disk(source, gold="gold.csv", **known), rtol=1e-12)
     options = ("--method", "mean", "--engine", "disk", "--gold", "known", "--out", "out.parquet")
     assert "Compared with 19 known truths" in printed("estimate", source, *options)
 

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import trueup
+from commands import Done, environment
+from processes import begin
 
-SOURCE = str(Path(trueup.__file__).parents[1])
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
-LIBRARIES = "pandas,polars,pyarrow,duckdb"  # most examples need none of them
+LIBRARIES = ("pandas", "polars", "pyarrow", "duckdb")  # most examples need none of them
 WITHOUT = """
-import runpy, sys
-for name in sys.argv[1].split(","):
+import runpy, sys, warnings
+warnings.simplefilter("error")
+for name in without:
     sys.modules[name] = None
-runpy.run_path(sys.argv[2], run_name="__main__")
+runpy.run_path(script, run_name="__main__")
 """
 
 
-def output(number: str, folder: Path, without: str = "") -> str:
-    """Run an example in an empty folder, as if some packages were not installed; return what it prints."""
+def script_of(number: str) -> str:
+    """Return the path of an example."""
     (script,) = FOLDER.glob(f"{number}_*.py")
-    arguments = ["-c", WITHOUT, without, str(script)] if without else [str(script)]
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-W", "error", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": SOURCE, "PYTHONUTF8": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert list(folder.iterdir()) == []  # an example leaves nothing behind
-    return done.stdout
+    return str(script)
+
+
+def output(number: str, folder: Path, without: Sequence[str] = ()) -> str:
+    """Run an example in an empty folder, as if some packages were not installed; return what it prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        running = begin(exec, WITHOUT, {"script": script_of(number), "without": without})
+    return checked(running.end(), folder)
+
+
+def checked(done: Done, folder: Path) -> str:
+    """Return what an example printed that ended well, and left nothing behind."""
+    assert (done.code, done.err) == (0, "")
+    assert list(folder.iterdir()) == []
+    return done.out
 
 
 def numbers(text: str, pattern: str) -> list[float]:
@@ -59,7 +66,16 @@ def after(text: str, name: str, which: int = 0) -> float:
 
 def test_the_crowd_is_better_weighed_than_averaged(tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="needs pandas")
-    text = output("01", tmp_path)
+    # As a user starts it; the others begin with everything imported.
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "error", script_of("01")],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        cwd=tmp_path,
+        env=environment(PYTHONUTF8="1"),
+    )
+    text = checked(Done(done.returncode, done.stdout, done.stderr), tmp_path)
     mean, ours = numbers(text, r"average is off by ([\d.]+) cm, trueup by ([\d.]+) cm")
     assert ours < 0.8 * mean
     assert re.search(r"zoe .* always the same answer", text)
@@ -140,7 +156,9 @@ def test_every_example_is_in_the_table_and_tested() -> None:
     listed = re.findall(r"\]\((\d\d_\w+\.py)\)", (FOLDER / "README.md").read_text("utf-8"))
     assert listed == [script.name for script in SCRIPTS]
     here = Path(__file__).read_text("utf-8")
-    assert all(f'output("{script.name[:2]}"' in here for script in SCRIPTS)
+    for script in SCRIPTS:
+        number = script.name[:2]
+        assert f'output("{number}"' in here or f'script_of("{number}")' in here
 
 
 def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

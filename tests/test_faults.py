@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import trueup
-from commands import environment, need_cli, one_line, refusal, run
+from commands import Done, environment, need_cli, one_line, refusal, run
+from processes import begin_command, started
 from trueup import MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 need_cli()
 
-COMMAND = (sys.executable, "-m", "trueup")
 PEOPLE = ("ann", "bob", "eve", "dan")
 PATH = "a b 🐝 é"
 
@@ -51,24 +51,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def start(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own."""
-    options.setdefault("env", environment())
-    return subprocess.run(  # noqa: S603
-        [*COMMAND, *map(str, arguments)],
+def finished(command: Sequence[str], folder: Path, **variables: str | None) -> Done:
+    """Run a program of its own there, with some variables of the environment changed."""
+    done = subprocess.run(  # noqa: S603
+        command,
+        cwd=folder,
+        env=environment(**variables),
         capture_output=True,
         encoding="utf-8",
         errors="backslashreplace",
         check=False,
         timeout=300,
-        **options,
     )
-
-
-def fine(done: subprocess.CompletedProcess[str]) -> str:
-    """Return what a command that ended well printed."""
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 # -- packages that are not installed ---------------------------------------------------------------
@@ -81,12 +76,6 @@ def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
         for loaded in list(sys.modules):
             if loaded.startswith(f"{name}."):
                 monkeypatch.setitem(sys.modules, loaded, None)
-
-
-def _estimate(**options: Any) -> Any:
-    return trueup.estimate(
-        {"question": ["a", "a"], "worker": ["u", "v"], "answer": [1, 2]}, **options
-    )
 
 
 def _disk(name: str) -> object:
@@ -207,55 +196,61 @@ def test_the_base_installation_estimates_without_any_of_them(
 # -- terminals, homes, letters ---------------------------------------------------------------------
 
 
-def test_without_a_terminal(folder: Path) -> None:
-    done = start(
-        "estimate", "answers.csv", "-o", "out.csv",
-        cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True,
-        env=environment(TERM=None, COLUMNS=None, LINES=None),
-    )  # fmt: skip
-    assert "Written: out.csv" in fine(done)
-    assert "\x1b" not in done.stdout
-
-
-def test_a_report_needs_no_home(folder: Path) -> None:
-    # Without HOME the system's own records say where home is: not a place for tests.
-    changed = environment(HOME=None, XDG_CACHE_HOME="/dev/null/nowhere", TRUEUP_CACHE=None)
-    done = start("estimate", "answers.csv", "--report", "r.html", cwd=folder, env=changed)
-    assert "Written: r.html" in fine(done)
-    assert (folder / "r.html").read_text("utf-8").endswith("</html>\n")
+@pytest.mark.usefixtures("folder")
+def test_without_a_terminal() -> None:
+    done = started("estimate", "answers.csv", "-o", "out.csv", TERM=None, COLUMNS=None, LINES=None)
+    assert (done.code, done.err) == (0, "")
+    assert "Written: out.csv" in done.out
+    assert "\x1b" not in done.out
 
 
 def test_data_sets_without_a_home(folder: Path) -> None:
     """No cache and no network that answers: one line says so."""
     pytest.importorskip("pooch", reason='needs pip install "trueup[datasets]"')
+    changed: dict[str, str | None] = {"XDG_CACHE_HOME": None, "TRUEUP_CACHE": None}
+    changed |= {"TRUEUP_DATA": None, "https_proxy": "http://127.0.0.1:9"}
     for home in ("/proc", "/dev/null"):
-        changed = environment(HOME=home, XDG_CACHE_HOME=None, TRUEUP_CACHE=None, TRUEUP_DATA=None)
-        changed |= dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
-        done = start("datasets", "dots", "-o", "new.csv", cwd=folder, env=changed)
-        assert done.returncode == 1
-        one_line(done.stderr)
+        done = started("datasets", "dots", "-o", "new.csv", HOME=home, **changed)
+        assert done.code == 1
+        one_line(done.err)
         assert not (folder / "new.csv").exists()
 
 
+# What Python knows of letters it knows when it starts.
 C_LOCALE = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+# Without HOME the system's own records say where home is: not a place for tests.
+NO_HOME = {"HOME": None, "XDG_CACHE_HOME": "/dev/null/nowhere", "TRUEUP_CACHE": None}
+TWICE = """
+import sys
+from trueup.cli import main
+nothing = sys.argv.pop(1)
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+main(["estimate", nothing])
+"""
 
 
-def test_letters_that_the_locale_does_not_know(folder: Path) -> None:
+def test_letters_that_the_locale_does_not_know_and_no_home(folder: Path) -> None:
     name = f"{PATH}.csv"
     text = answers().replace("q3", "日本 🎉").replace("ann", "Zoë")
     (folder / name).write_text(text, "utf-8")
-    done = start(
-        "estimate", name, "-o", f"out {PATH}.csv", "--workers", f"who {PATH}.json",
-        "--report", f"r {PATH}.html", "--save", f"s {PATH}.trueup",
-        cwd=folder, env=environment(**C_LOCALE),
+    done = finished(
+        [sys.executable, "-c", TWICE, "none é.csv", "estimate", name, "-o", f"out {PATH}.csv",
+         "--workers", f"who {PATH}.json", "--report", f"r {PATH}.html", "--save", f"s {PATH}.trueup"],
+        folder, **C_LOCALE, **NO_HOME,
     )  # fmt: skip
-    assert "Written" in fine(done)
+    assert "Written" in done.out
+    assert r"\U0001f389" in done.out
     assert "日本 🎉" in (folder / f"out {PATH}.csv").read_text("utf-8")
-    assert "Zoë" in (folder / f"r {PATH}.html").read_text("utf-8")
+    page = (folder / f"r {PATH}.html").read_text("utf-8")
+    assert "Zoë" in page
+    assert page.endswith("</html>\n")
     assert "日本 🎉" in trueup.load(folder / f"s {PATH}.trueup").answers.question_ids.tolist()
-    again = start("estimate", "none é.csv", cwd=folder, env=environment(**C_LOCALE))
-    assert again.returncode == 1
-    one_line(again.stderr)
+    # Nothing was said of these; of the file that is not there it was.
+    assert done.code == 1
+    assert "not found" in one_line(done.err)
 
 
 # -- names and places of files ---------------------------------------------------------------------
@@ -328,12 +323,15 @@ OUTPUTS = [
 ]
 
 
-@pytest.mark.parametrize("line", OUTPUTS)
-@pytest.mark.parametrize("place", ["/proc/new", "answers.csv/new"])
+# Each place for half of the outputs.
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [(line, ("/proc/new", "answers.csv/new")[i % 2]) for i, line in enumerate(OUTPUTS)],
+)
 def test_folders_that_cannot_be_written_to(line: str, place: str, folder: Path) -> None:
     """Permissions do not bind everybody; nobody can write to /proc or below a file."""
-    trueup.estimate("answers.csv").save(folder / "state.trueup")
-    (folder / "new.csv").write_text("question,worker,answer\nq1,new,12\n", "utf-8")
+    trueup.estimate(MATRIX).save(folder / "state.trueup")
+    (folder / "new.csv").write_text("question,worker,answer\n1,7,12\n", "utf-8")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     text = refusal(*line.format(place).split())
     assert "new" in text or "proc" in text
@@ -347,53 +345,42 @@ def test_folders_that_cannot_be_written_to(line: str, place: str, folder: Path) 
     ("command", "closed"),
     [
         ("--version", ">&-"),
-        ("demo", ">&-"),
-        ("estimate answers.csv -o out.csv", "2>&-"),
+        ("demo", "2>&-"),
         ("estimate answers.csv -o out.csv", ">&- 2>&- <&-"),
     ],
 )
 def test_closed_streams_are_no_reason_to_fail(command: str, closed: str, folder: Path) -> None:
-    done = subprocess.run(  # noqa: S603
-        ["/bin/sh", "-c", f'"$0" -m trueup {command} {closed}', sys.executable],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    line = f'"$0" -m trueup {command} {closed}'
+    done = finished(["/bin/sh", "-c", line, sys.executable], folder)
+    assert (done.code, done.err) == (0, "")
     assert (folder / "out.csv").exists() == ("out.csv" in command)
 
 
 def test_standard_input_that_is_closed_is_one_line(folder: Path) -> None:
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$0" -m trueup estimate - <&-', sys.executable],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 1
-    assert "Standard input" in one_line(done.stderr)
+    line = '"$0" -m trueup estimate - <&-'
+    done = finished(["/bin/sh", "-c", line, sys.executable], folder)
+    assert done.code == 1
+    assert "Standard input" in one_line(done.err)
 
 
 # -- ways to start Python --------------------------------------------------------------------------
 
+# As if pandas were not installed, whose compilation for this way to start takes seconds.
+WITHOUT_PANDAS = """
+import sys
+class No:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, No())
+from trueup.cli import main
+main()
+"""
+
 
 def test_without_assertions(folder: Path) -> None:
-    plain = run("estimate", "answers.csv")
-    done = subprocess.run(
-        [sys.executable, "-OO", "-m", "trueup", "estimate", "answers.csv"],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == plain
+    command = [sys.executable, "-OO", "-c", WITHOUT_PANDAS, "estimate", "answers.csv"]
+    assert finished(command, folder) == run("estimate", "answers.csv")
 
 
 EVERY_MODULE = """
@@ -411,24 +398,12 @@ print("all")
 """
 
 
-def test_every_module_is_imported_without_a_warning() -> None:
+def test_every_module_is_imported_without_a_warning(folder: Path) -> None:
     # Other people's modules may warn: only what is said of ours is an error.
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-X", "warn_default_encoding", "-c", "import trueup"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-W", "error", "-c", EVERY_MODULE],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "all\n")
+    ours = ("-X", "warn_default_encoding", "-c", "import trueup")
+    assert finished([sys.executable, "-W", "error", *ours], folder) == (0, "", "")
+    every = [sys.executable, "-W", "error", "-c", EVERY_MODULE]
+    assert finished(every, folder) == (0, "all\n", "")
 
 
 # -- two at once -----------------------------------------------------------------------------------
@@ -438,24 +413,14 @@ def test_of_two_runs_that_write_the_same_files_one_wins_whole(folder: Path) -> N
     (folder / "others.csv").write_text(answers(shift=1000.0), "utf-8")
     options = ("-o", "out.csv", "--workers", "who.csv", "--save", "state.trueup")
 
-    def begin(name: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S603
-            [*COMMAND, "estimate", name, *options],
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
     alone = {}
     for name in ("answers.csv", "others.csv"):
         assert run("estimate", name, *options).code == 0
         alone[name] = {each: (folder / each).read_bytes() for each in ("out.csv", "who.csv")}
-    running = [begin(name) for name in ("answers.csv", "others.csv", "answers.csv")]
-    for process in running:
-        _, said = process.communicate(timeout=300)
-        assert (process.returncode, said) == (0, "")
+    three = ("answers.csv", "others.csv", "answers.csv")
+    for running in [begin_command("estimate", name, *options) for name in three]:
+        done = running.end()
+        assert (done.code, done.err) == (0, "")
     for each in ("out.csv", "who.csv"):
         assert (folder / each).read_bytes() in [kept[each] for kept in alone.values()]
     assert len(trueup.load(folder / "state.trueup").questions) == 12

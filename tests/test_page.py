@@ -17,6 +17,7 @@ from trueup.report.markup import number
 from trueup.report.whole import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NEEDS = 'needs pip install "trueup[report]"'
@@ -108,6 +109,23 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[browser.Browser]:
+    with browser.start() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def seen(chromium: browser.Browser, page: Path) -> browser.Seen:
+    """The page in a wide window."""
+    return chromium.look(page, width=1000, script=browser.MEASURE)
+
+
+@pytest.fixture(scope="module")
+def seen_hostile(chromium: browser.Browser, hostile: Path) -> browser.Seen:
+    return chromium.look(hostile)
+
+
 def drawn(dom: str) -> list[str]:
     """Return the drawings that have marks in them."""
     drawings = re.findall(r'<svg[^>]*class="marks".*?</svg>', dom, re.DOTALL)
@@ -115,51 +133,68 @@ def drawn(dom: str) -> list[str]:
 
 
 @pytest.mark.needs("browser")
-def test_every_figure_is_drawn_without_a_complaint(page: Path) -> None:
-    seen = browser.look(page)
+def test_every_figure_is_drawn_without_a_complaint(seen: browser.Seen) -> None:
     assert len(drawn(seen.dom)) == 5
     assert seen.console == []
 
 
 @pytest.mark.needs("browser")
-def test_hostile_texts_are_shown_not_run(hostile: Path, tmp_path: Path) -> None:
+def test_hostile_texts_are_shown_not_run(
+    chromium: browser.Browser, hostile: Path, seen_hostile: browser.Seen, tmp_path: Path
+) -> None:
     html = hostile.read_text("utf-8")
     # Escaping must do without the policy that the page has as well.
     unguarded = tmp_path / "unguarded.html"
     unguarded.write_text(re.sub(r"<meta http-equiv.*?>", "", html, count=1), "utf-8")
     assert "Content-Security-Policy" in html
     assert "Content-Security-Policy" not in unguarded.read_text("utf-8")
-    for path in (hostile, unguarded):
-        seen = browser.look(path)
+    for seen in (seen_hostile, chromium.look(unguarded)):
         assert "data-owned" not in seen.elements[0].attributes
         assert "img" not in {element.name for element in seen.elements}
         assert len(drawn(seen.dom)) == 2
         assert seen.console == []
+        assert seen.requests == []
 
 
 @pytest.mark.needs("browser")
-def test_the_policy_stops_a_script_that_got_in(page: Path, tmp_path: Path) -> None:
+def test_the_policy_stops_a_script_that_got_in(
+    chromium: browser.Browser, page: Path, tmp_path: Path
+) -> None:
     script = "<main><script>document.documentElement.dataset.owned=1</script>"
     bad = tmp_path / "bad.html"
     bad.write_text(page.read_text("utf-8").replace("<main>", script, 1), "utf-8")
-    seen = browser.look(bad)
+    seen = chromium.look(bad)
     assert "data-owned" not in seen.elements[0].attributes
     assert len(seen.console) == 1
     assert "Content Security Policy" in seen.console[0]
 
 
 @pytest.mark.needs("browser")
-def test_a_page_asks_the_network_for_nothing(page: Path, hostile: Path, tmp_path: Path) -> None:
+def test_a_page_asks_the_network_for_nothing(
+    chromium: browser.Browser, seen: browser.Seen, seen_hostile: browser.Seen, tmp_path: Path
+) -> None:
     control = tmp_path / "control.html"
     control.write_text('<img src="http://page.test/x.png">')
-    assert any("page.test" in request for request in browser.requests(control))
-    assert browser.requests(page) == []
-    assert browser.requests(hostile) == []
+    assert any("page.test" in request for request in chromium.look(control).requests)
+    assert seen.requests == []
+    assert seen_hostile.requests == []
 
 
 @pytest.mark.needs("browser")
-def test_a_page_fits_a_phone_in_light_and_dark(page: Path) -> None:
-    light, dark = browser.measure(page, 400), browser.measure(page, 400, browser.DARK)
+def test_complaints_of_every_kind_are_heard(chromium: browser.Browser, tmp_path: Path) -> None:
+    control = tmp_path / "control.html"
+    control.write_text(
+        "<script>console.log('said', 1); setTimeout(() => { throw Error('thrown'); }, 9000);"
+        "fetch('http://page.test/x.json')</script>"
+    )
+    console = "\n".join(chromium.look(control).console)
+    for words in ("said 1", "Error: thrown", "Failed to load resource", "Failed to fetch"):
+        assert words in console
+
+
+@pytest.mark.needs("browser")
+def test_a_page_fits_a_phone_in_light_and_dark(chromium: browser.Browser, page: Path) -> None:
+    dark, light = chromium.look_on_phone(page, 400).found
     for seen in (light, dark):
         assert seen["width"] <= 400
         assert len(seen["charts"]) == 5
@@ -171,20 +206,20 @@ def test_a_page_fits_a_phone_in_light_and_dark(page: Path) -> None:
 
 
 @pytest.mark.needs("browser")
-def test_a_chart_fills_a_wide_page(page: Path) -> None:
-    widths = browser.measure(page, 1000)["charts"]
+def test_a_chart_fills_a_wide_page(seen: browser.Seen) -> None:
+    widths = seen.found[0]["charts"]
     assert min(widths) > 600
     assert max(widths) <= 1000
 
 
 @pytest.mark.needs("browser")
-def test_a_chart_that_cannot_be_drawn_says_so(tmp_path: Path) -> None:
+def test_a_chart_that_cannot_be_drawn_says_so(chromium: browser.Browser, tmp_path: Path) -> None:
     bad = {"data": {"values": []}, "mark": "nonsense", "encoding": {}}
     figures = [Figure("Bad", bad), Figure("Good", BARS)]
     path = write_page(
         tmp_path / "p.html", title="t", intro="", sections=[Section("s", figures=figures)]
     )
-    seen = browser.look(path)
+    seen = chromium.look(path)
     assert ">This chart could not be drawn: " in seen.dom
     assert len(drawn(seen.dom)) == 1
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import errno
 import hashlib
 import io
 import json
-import subprocess
-import sys
 import uuid
 import zipfile
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 import trueup
+from commands import full_disk
 from trueup import Answers, Estimate, TrueupError, estimate, load, simulate
 from trueup.algorithms import CRH, DTD, Algorithm
 from trueup.io import archive
@@ -33,7 +33,6 @@ from trueup.state import VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SOURCE = str(Path(trueup.__file__).parents[1])
 ODD = (
     "plain",
     "",
@@ -535,30 +534,15 @@ def test_other_files_and_none_are_refused(tmp_path: Path) -> None:
 
 # -- nothing is lost -------------------------------------------------------------------------------
 
-FULL_DISK = """
-import resource, sys
-import trueup
-est = trueup.load(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-try:
-    est.save(sys.argv[1])
-except OSError as error:
-    print(error.errno, error.filename)
-"""
-
 
 def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path) -> None:
-    path = estimate(small(), method="mean").save(tmp_path / "state.trueup")
+    est = estimate(small(), method="mean")
+    path = est.save(tmp_path / "state.trueup")
     before = path.read_bytes()
     for limit in (0, 100, 5000, len(before) - 1):
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", FULL_DISK, str(path), str(limit)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"},
-        )
-        assert done.stdout == f"27 {path}\n", done.stderr
+        with full_disk(limit), pytest.raises(OSError, match="too large") as found:
+            est.save(path)
+        assert (found.value.errno, found.value.filename) == (errno.EFBIG, str(path))
         assert path.read_bytes() == before
         assert list(tmp_path.iterdir()) == [path]
 

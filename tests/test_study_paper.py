@@ -11,8 +11,9 @@ import pytest
 
 import browser
 from trueup import TrueupError
-from trueup.report.page import write_page
+from trueup.report.bundle import bundle
 from trueup.study import paper
+from trueup.study.paper import alpha
 from trueup.study.paper.alpha import ROWS, Row, ratio_of
 from trueup.study.paper.cells import constant_truth, narrowest, uniform, variable_truth
 from trueup.study.paper.context import Context
@@ -38,7 +39,7 @@ def test_table_one_is_reproduced_and_its_slip_shown(context: Context) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_ratios_of_the_alpha_table(row: Row) -> None:
-    truths, samples = (3, 4000) if row.n * row.m > 200 else (8, 10_000)
+    truths, samples = (3, 2000) if row.n * row.m > 200 else (8, 3000)
     low, high = row.reproduced
     assert low <= ratio_of(row, truths, samples, seed=1) <= high
 
@@ -71,7 +72,13 @@ def test_parts_of_questions_by_truth_help_where_there_are_clusters(context: Cont
     assert ratio["truth N(0, 1), by estimate", 10] > ratio["truth N(0, 1), by estimate", 1]
 
 
-def test_the_whole_study_makes_one_page_and_a_table(tmp_path: Path, data_folder: Path) -> None:
+def test_the_whole_study_makes_one_page_and_a_table(
+    tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One size: time goes by the number of cells more than by that of their samples.
+    monkeypatch.setattr(Context, "workers", (3,))
+    monkeypatch.setattr(Context, "questions", (10,))
+    monkeypatch.setattr(alpha, "SAMPLES", 1000)
     page = paper.run(
         tmp_path / "out", quick=True, data=str(data_folder), samples=20, progress=False
     )
@@ -99,25 +106,33 @@ def test_the_whole_study_makes_one_page_and_a_table(tmp_path: Path, data_folder:
     assert all(float(row["risk"]) >= 0 for row in rows)
 
 
+@pytest.fixture(scope="module")
+def page_without_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of the parts that have charts and need no data, and of one that needs data."""
+    folder = tmp_path_factory.mktemp("study")
+    parts = (table_one, known_competence, constant_truth, variable_truth, trade_off)
+    bundle()  # takes seconds to make anew: it is read before the cache is another one
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRUEUP_DATA", str(folder))
+        patch.setenv("TRUEUP_CACHE", str(folder / "cache"))
+        patch.setattr(paper, "PARTS", parts)
+        return paper.run(folder, quick=True, data=str(folder), samples=20, progress=False)
+
+
 @pytest.mark.needs("browser")
-def test_the_page_opens_in_a_browser_without_network_and_draws_every_chart(tmp_path: Path) -> None:
-    parts = (table_one, known_competence, constant_truth, trade_off)
-    context = Context(out=tmp_path, samples=20, repeats=2000, quick=True, progress=False)
-    sections = [part(context) for part in parts]
-    page = write_page(tmp_path / "page.html", title="Study", intro="", sections=sections)
-    seen = browser.look(page)
-    figures = sum(len(section.figures) for section in sections)
-    assert figures == 5
-    assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == figures
+def test_the_page_opens_in_a_browser_without_network_and_draws_every_chart(
+    page_without_data: Path,
+) -> None:
+    with browser.start() as chromium:
+        seen = chromium.look(page_without_data)
+    assert page_without_data.read_text(encoding="utf-8").count("<figure id=") == 5
+    assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == 5
     assert seen.console == []
+    assert seen.requests == []
 
 
-def test_without_data_the_rest_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRUEUP_DATA", str(tmp_path))
-    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(paper, "PARTS", (table_one, constant_truth, variable_truth))
-    page = paper.run(tmp_path / "out", quick=True, data=str(tmp_path), samples=10, progress=False)
-    text = page.read_text(encoding="utf-8")
+def test_without_data_the_rest_still_runs(page_without_data: Path) -> None:
+    text = page_without_data.read_text(encoding="utf-8")
     assert "Not run" in text
     assert "Table 1" in text
 

@@ -19,6 +19,7 @@ from trueup.algorithms.driver import run as run_first
 from trueup.algorithms.registry import find
 from trueup.choose import CANDIDATES
 from trueup.cli.study import study
+from trueup.report.bundle import bundle
 from trueup.second_step import second_step
 from trueup.shrinkage import Adaptive, Normal, Sure
 from trueup.study import Drawn, SecondStep, shrinkage
@@ -49,6 +50,13 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def only_data_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Have data sets looked for in this folder only."""
+    bundle()  # takes seconds to make anew: it is read before the cache is another one
+    patch.setenv("TRUEUP_DATA", str(folder))
+    patch.setenv("TRUEUP_CACHE", str(folder / "cache"))
+
+
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     return Context(out=tmp_path, samples=12, quick=True, progress=False)
@@ -59,8 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some parts of the study, without data."""
     here = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRUEUP_DATA", str(here))
-        patch.setenv("TRUEUP_CACHE", str(here / "cache"))
+        only_data_in(here, patch)
         patch.setattr(contexts, "TRUTHS", {name: contexts.TRUTHS[name] for name in FEW})
         patch.setattr(synthetic, "METHODS", ("mean", "native"))
         shrinkage.run(here / "out", quick=True, samples=4, progress=False, parts=PARTS)
@@ -89,9 +96,11 @@ def test_the_page_says_what_was_found_and_the_tables_hold_it(folder: Path) -> No
 
 @pytest.mark.needs("browser")
 def test_the_page_opens_without_network_and_draws_every_chart(folder: Path) -> None:
-    seen = browser.look(folder / "index.html")
+    with browser.start() as chromium:
+        seen = chromium.look(folder / "index.html")
     assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == 4
     assert seen.console == []
+    assert seen.requests == []
 
 
 def test_a_row_is_what_a_plain_loop_over_estimate_gives(context: Context) -> None:
@@ -158,8 +167,7 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.M
 def test_without_a_piece_something_changes(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRUEUP_DATA", str(tmp_path))
-    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
+    only_data_in(tmp_path, monkeypatch)
     context.samples = 4
     section = ablation(context)
     assert {row[0] for row in section.tables[0].rows} == {*PIECES, "bolder priors", CHECK}
@@ -291,7 +299,7 @@ def test_the_worst_cells_come_first(context: Context) -> None:
 def test_real_answers_sets_that_are_missing_are_named(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
+    only_data_in(tmp_path, monkeypatch)
     monkeypatch.delenv("TRUEUP_DATA")
     some = tmp_path / "data"
     some.mkdir()
@@ -308,8 +316,7 @@ def test_real_answers_sets_that_are_missing_are_named(
 
 
 def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRUEUP_DATA", str(tmp_path))
-    monkeypatch.setenv("TRUEUP_CACHE", str(tmp_path / "cache"))
+    only_data_in(tmp_path, monkeypatch)
     page = shrinkage.run(
         tmp_path / "out", quick=True, progress=False, parts=["real_data", "gold_questions"]
     )

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
-from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,8 +16,8 @@ import numpy as np
 import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import trueup
-from trueup import Answers, Estimate, TrueupError, estimate, load, simulate, update
+from commands import Done, full_disk, run
+from trueup import Answers, Estimate, TrueupError, estimate, load, simulate, update, updating
 from trueup.algorithms import CRH, DTD, StudentT, find
 from trueup.algorithms.registry import names
 from trueup.estimation import solved
@@ -31,7 +26,6 @@ from trueup.io.plain_ids import MANY
 if TYPE_CHECKING:
     from trueup.algorithms import Algorithm
 
-SOURCE = str(Path(trueup.__file__).parents[1])
 TIGHT: dict[str, Any] = {"tol": 1e-12, "max_iter": 2000}
 
 
@@ -109,7 +103,7 @@ def test_an_update_ends_where_a_full_run_ends(method: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("method", ["crh", "dtd", "gtm", "iptd", "subject_bias", "student_t", "pm"])
 def test_an_update_needs_fewer_iterations(method: str) -> None:
-    frame = rows(workers=60, questions=2000, density=0.15)
+    frame = rows(workers=60, questions=1000, density=0.15)
     late = np.arange(len(frame["answer"])) >= 0.99 * len(frame["answer"])
     options: dict[str, Any] = {"method": method, "shrink": "none", "max_iter": 500, "tol": 1e-6}
     full = estimate(frame, **options)
@@ -153,9 +147,16 @@ def test_one_update_after_another_is_one_update() -> None:
 # -- the prior -------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def fewer_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the prior of a tenth of the answers that it takes otherwise."""
+    monkeypatch.setattr(updating, "LARGE", 5000)
+
+
+@cache
 def many(truth: str) -> dict[str, Any]:
     """As many answers as a problem has whose prior is kept."""
-    answers, _ = simulate(workers=40, questions=5200, answers_per_question=10, truth=truth, seed=3)
+    answers, _ = simulate(workers=40, questions=520, answers_per_question=10, truth=truth, seed=3)
     question = np.repeat(np.arange(answers.n_questions), answers.counts)
     order = np.random.default_rng(4).permutation(answers.n_answers)
     frame = {
@@ -166,27 +167,31 @@ def many(truth: str) -> dict[str, Any]:
     return part(frame, order)
 
 
+@pytest.mark.usefixtures("fewer_are_many")
 @pytest.mark.parametrize(("truth", "model"), [("normal", "normal"), ("clustered", "mixture")])
 def test_the_prior_of_many_answers_is_kept_until_they_have_grown(
     truth: str, model: str, tmp_path: Path
 ) -> None:
     frame = many(truth)
     n = len(frame["answer"])
-    path = estimate(part(frame, slice(0, 50_500)), "mean").save(tmp_path / "s")
-    found = update(path, part(frame, slice(50_500, n)))
+    path = estimate(part(frame, slice(0, 5_050)), "mean").save(tmp_path / "s")
+    found = update(path, part(frame, slice(5_050, n)))
     full = estimate(frame, "mean")
     kept, anew = found.second_step.earned, full.second_step.earned
     assert kept is not None
     assert anew is not None
-    assert (kept.model, kept.answers, kept.changed) == (model, 50_500, n - 50_500)
+    assert (kept.model, kept.answers, kept.changed) == (model, 5_050, n - 5_050)
     assert (anew.model, anew.answers, anew.changed) == (model, n, 0)
-    assert "was chosen from 50,500 answers and kept" in found.diagnosis.second_step
+    assert "was chosen from 5,050 answers and kept" in found.diagnosis.second_step
     assert "kept" not in full.diagnosis.second_step
     assert_unordered(found, full)
     # Counted from when it was chosen, over several updates; answers that were replaced count as well.
-    again = part(frame, slice(0, 2000))
+    again = part(frame, slice(0, 200))
     last = update(path, again, duplicates="replace")
-    assert str(last.second_step.earned) == str(anew)  # NaN is not equal to itself
+    renewed = last.second_step.earned
+    assert renewed is not None
+    assert (renewed.model, renewed.answers, renewed.changed) == (model, n, 0)
+    np.testing.assert_allclose([renewed.gain, renewed.z], [anew.gain, anew.z], rtol=1e-9)
     assert_unordered(last, full)
 
 
@@ -198,12 +203,13 @@ def assert_unordered(found: Estimate, full: Estimate) -> None:
         )
 
 
+@pytest.mark.usefixtures("fewer_are_many")
 def test_what_is_known_anew_of_the_questions_is_tried() -> None:
     frame = many("clustered")
-    est = estimate(part(frame, slice(0, 51_500)), "mean")
+    est = estimate(part(frame, slice(0, 5_150)), "mean")
     names = est.answers.question_ids.tolist()
     cluster = {name: str(each > np.median(est.base)) for name, each in zip(names, est.base, strict=True)}  # fmt: skip
-    new = part(frame, slice(51_500, None))
+    new = part(frame, slice(5_150, None))
     found = update(est, new, groups=cluster)
     assert found.second_step.earned is not None
     assert found.second_step.earned.changed == 0
@@ -512,7 +518,7 @@ class Updates(RuleBasedStateMachine):
 
 TestUpdates = Updates.TestCase
 TestUpdates.settings = hypothesis.settings(
-    max_examples=12, stateful_step_count=8, deadline=None, derandomize=True
+    max_examples=8, stateful_step_count=8, deadline=None, derandomize=True
 )
 TestUpdates = pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")(TestUpdates)
 
@@ -520,16 +526,10 @@ TestUpdates = pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")(TestUpd
 # -- the command line ------------------------------------------------------------------------------
 
 
-def command(*arguments: str | Path) -> tuple[int, str, str]:
+def command(*arguments: str | Path) -> Done:
     pytest.importorskip("cyclopts", reason='needs pip install "trueup[cli]"')
     pytest.importorskip("pyarrow", reason='needs pip install "trueup[cli]"')
-    from trueup.cli import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-        main([str(each) for each in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, out.getvalue(), err.getvalue()
+    return run(*arguments)
 
 
 def written(path: Path, frame: dict[str, Any]) -> Path:
@@ -631,28 +631,15 @@ def test_the_command_fails_in_one_line_and_leaves_the_state(
     assert command("update", state)[0] == 2
 
 
-def child(limit: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    def fill() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "trueup", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=fill,
-        env={**os.environ, "PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
 def test_a_full_disk_leaves_the_old_state_and_no_other_file(files: tuple[Path, Path, Path]) -> None:
     state, new, _ = files
     before, there = state.read_bytes(), sorted(state.parent.iterdir())
     for limit in (1000, len(before) - 1):
-        done = child(limit, "update", state, new, "-o", state.with_name("truths.csv"))
-        assert (done.returncode, done.stdout) == (1, ""), done
-        assert done.stderr.count("\n") == 1
-        assert "too large" in done.stderr
+        with full_disk(limit):
+            code, out, err = command("update", state, new, "-o", state.with_name("truths.csv"))
+        assert (code, out) == (1, "")
+        assert err.count("\n") == 1
+        assert "too large" in err
         assert state.read_bytes() == before
         assert sorted(state.parent.iterdir()) == there
 
@@ -667,7 +654,6 @@ def test_an_interrupt_leaves_the_old_state(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("trueup.io.archive.os.fsync", interrupted)
-    code, out, err = command("update", state, new)
-    assert (code, out, err) == (130, "", "trueup: interrupted\n")
+    assert command("update", state, new) == (130, "", "trueup: interrupted\n")
     assert state.read_bytes() == before
     assert sorted(state.parent.iterdir()) == there

@@ -26,6 +26,8 @@ check() {
     fi
 }
 
+# Many short processes of the tests import it, also where Python is told to keep no compiled files.
+"$python" -m compileall -q src
 # mypy uses one processor: it runs beside the tests, and says what it found after them.
 "$python" -m mypy >"$said" 2>&1 &
 mypy=$!

@@ -208,6 +208,11 @@ def _median(cells: Sequence[Cell], step: str) -> float:
     return float(np.median([cell.ratio for cell in cells if cell.step == step]))
 
 
+def _numbers(cells: Sequence[Cell]) -> Table:
+    rows = [cell.row() for cell in cells]
+    return Table("The numbers", COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
+
+
 def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figure]:
     here = [cell for cell in cells if cell.source == source]
     ms, ns = sorted({cell.m for cell in here}), sorted({cell.n for cell in here})
@@ -220,9 +225,7 @@ def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figur
                 f"{source}: risk after the second step / before it ({fixed} = {value})",
                 ratios(part, along),
                 note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
-                table=Table(
-                    "The numbers", COLUMNS, [[cell.row()[c] for c in COLUMNS] for cell in part]
-                ),
+                table=_numbers(part),
             )
         )
     return figures
@@ -241,9 +244,7 @@ def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figur
                 f"Risk after / before with {step}, a line for each {what} (m = {m})",
                 ratios(part, "n", colour="source", panel="method"),
                 note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
-                table=Table(
-                    "The numbers", COLUMNS, [[cell.row()[c] for c in COLUMNS] for cell in part]
-                ),
+                table=_numbers(part),
             )
         )
     return figures
