@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(
-    ["duckdb", "pandas", "pyarrow.csv", "pyarrow.parquet", "pytest", "scipy.sparse", "scipy.special",
+    ["pandas", "pyarrow.csv", "pyarrow.parquet", "pytest", "scipy.sparse", "scipy.special",
      "trueup.cli.app", "trueup.cli.on_disk", "trueup.cli.summary", "trueup.disk"]
 )  # fmt: skip
 #: What Python tells of before a file is opened, made, renamed or removed.

@@ -49,7 +49,7 @@ def main() -> None:
     """Kill an executor after the second iteration."""
     frame = sparse()
     spark = builder(
-        "local-cluster[1,2,1024]",
+        "local-cluster[1,1,1024]",
         **{"spark.executor.memory": "512m", "spark.task.maxFailures": "4"},
     ).getOrCreate()
     answers = spark.createDataFrame(frame)

@@ -392,9 +392,10 @@ def test_whole_number_ids_stay_numbers(tmp_path: Path) -> None:
 
 
 @needs_cli
-def test_a_reader_who_leaves_early_is_no_error() -> None:
+@pytest.mark.parametrize("what", ["datasets", "--help"])
+def test_a_reader_who_leaves_early_is_no_error(what: str) -> None:
     with subprocess.Popen(  # noqa: S603
-        [*COMMAND, "datasets"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        [*COMMAND, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     ) as process:
         assert process.stdout is not None
         process.stdout.close()

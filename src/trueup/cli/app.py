@@ -69,6 +69,11 @@ def run(tokens: list[str]) -> None:
         command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         raise UsageError(f"{error} (trueup --help shows how)") from error
+    except SystemExit as end:
+        # So what prints help texts ends the program where their reader, such as `head`, has seen enough.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
 
 
 @contextmanager
