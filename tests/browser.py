@@ -1,6 +1,6 @@
 """A real browser, without a window and without a network.
 
-A start takes more processor time than a page, so one browser shows all pages of a test file, each in a tab of its own.
+A start takes more processor time than a page, so one browser shows all pages of a process, each in a tab of its own.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from browser import Browser
 
 #: Units of work that take longest, the longest first.
 LONGEST = (
@@ -235,6 +237,15 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip(f"needs {DATA}")
     return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Start a browser that all tests of a process share: a start takes longer than a page."""
+    import browser
+
+    with browser.start() as running:
+        yield running
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from trueup.report.markup import number
 from trueup.report.whole import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 NEEDS = 'needs pip install "trueup[report]"'
@@ -107,12 +106,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sections=[section, section],
         footer=HOSTILE,
     )
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[browser.Browser]:
-    with browser.start() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

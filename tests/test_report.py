@@ -28,7 +28,6 @@ from trueup.shrinkage import EBE
 from trueup.theory import gain_estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 NEEDS = 'needs pip install "trueup[report]"'
@@ -144,12 +143,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("hostile") / "report.html", command=HOSTILE[1]
     )
     return path
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[browser.Browser]:
-    with browser.start() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

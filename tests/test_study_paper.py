@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import browser
 from trueup import TrueupError
 from trueup.report.bundle import bundle
 from trueup.study import paper
@@ -22,6 +21,8 @@ from trueup.study.paper.partition import trade_off
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from browser import Browser
 
 
 @pytest.fixture
@@ -121,10 +122,9 @@ def page_without_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.needs("browser")
 def test_the_page_opens_in_a_browser_without_network_and_draws_every_chart(
-    page_without_data: Path,
+    chromium: Browser, page_without_data: Path
 ) -> None:
-    with browser.start() as chromium:
-        seen = chromium.look(page_without_data)
+    seen = chromium.look(page_without_data)
     assert page_without_data.read_text(encoding="utf-8").count("<figure id=") == 5
     assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == 5
     assert seen.console == []

@@ -12,7 +12,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-import browser
 import trueup
 from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
@@ -40,6 +39,8 @@ from trueup.variance.moderated import PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from browser import Browser
 
 FEW = ("constant", "N(0, 1)", "N(0, 25)", "three clusters")
 PARTS = ["synthetic_grid", "biases", "figures_to_reach"]
@@ -95,9 +96,10 @@ def test_the_page_says_what_was_found_and_the_tables_hold_it(folder: Path) -> No
 
 
 @pytest.mark.needs("browser")
-def test_the_page_opens_without_network_and_draws_every_chart(folder: Path) -> None:
-    with browser.start() as chromium:
-        seen = chromium.look(folder / "index.html")
+def test_the_page_opens_without_network_and_draws_every_chart(
+    chromium: Browser, folder: Path
+) -> None:
+    seen = chromium.look(folder / "index.html")
     assert len(re.findall(r'<svg[^>]*class="marks"', seen.dom)) == 4
     assert seen.console == []
     assert seen.requests == []
