@@ -268,7 +268,8 @@ class Browser:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(5)
             line = connection.recv(1000).partition(b"\r\n")[0].decode(errors="replace")
-            self._requests.append(line)
+            if line:  # of spare connections, which a busy browser opens, nothing is asked
+                self._requests.append(line)
 
 
 def said(event: dict[str, Any]) -> list[str]:
