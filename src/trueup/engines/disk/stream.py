@@ -257,31 +257,39 @@ def check_alike(files: Sequence[File], names: Sequence[str]) -> None:
 
 def common_type(files: Sequence[File], column: str) -> Any:
     """Return the type that holds the ids of all files: text, or whole numbers."""
-    pyarrow = need("pyarrow", "files")
-    types = pyarrow.types
-    schema: Any = None
+    types = need("pyarrow", "files").types
     for file in files:
-        kind = file.kind(column)
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if types.is_string_view(kind):
-            kind = pyarrow.string()
+        kind = _value_type(file, column)
         if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
             raise AnswersError(
                 f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values. On disk, ids are text or "
                 "whole numbers: convert them first."
             )
-        mine = pyarrow.schema([(column, kind)])
+    return unified_type(files, column)
+
+
+def unified_type(files: Sequence[File], column: str) -> Any:
+    """Return the type that holds the values of all files, as in memory; refuse files that have none in common."""
+    pyarrow = need("pyarrow", "files")
+    schema = pyarrow.schema([(column, _value_type(files[0], column))])
+    for file in files[1:]:
+        kind = _value_type(file, column)
         try:
-            schema = (
-                mine
-                if schema is None
-                else pyarrow.unify_schemas([schema, mine], promote_options="permissive")
+            schema = pyarrow.unify_schemas(
+                [schema, pyarrow.schema([(column, kind)])], promote_options="permissive"
             )
         except pyarrow.ArrowException as error:
             raise AnswersError(
-                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values, in "
-                f"{files[0].inside} {quoted(str(schema.field(0).type))}. Give all files the same "
-                "types."
+                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values, in {files[0].inside} "
+                f"{quoted(str(schema.field(0).type))}. Give all files the same types."
             ) from error
     return schema.field(0).type
+
+
+def _value_type(file: File, column: str) -> Any:
+    """Return the type of values, however they are stored."""
+    pyarrow = need("pyarrow", "files")
+    kind = file.kind(column)
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pyarrow.string() if pyarrow.types.is_string_view(kind) else kind

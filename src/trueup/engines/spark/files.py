@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.engines.disk.stream import File, ParquetFile, check_stands, open_alike
+from trueup.engines.disk.stream import File, ParquetFile, check_stands, open_alike, unified_type
 from trueup.engines.spark.census import fault
 from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
 from trueup.io.delimited import DELIMITERS, read_header
@@ -196,7 +196,7 @@ def _read_parquet(session: Any, files: Sequence[ParquetFile], names: Sequence[st
     from pyspark.sql import functions
 
     for name in names:
-        _check_types(files, name)
+        unified_type(files, name)  # or it says which files have none in common
     groups = _together(files, lambda file: tuple(map(file.kind, names)))
     parts = []
     with _explained():
@@ -210,27 +210,6 @@ def _read_parquet(session: Any, files: Sequence[ParquetFile], names: Sequence[st
             ]
             parts.append(session.read.parquet(*_paths(group)).select(*columns))
         return _union(parts)
-
-
-def _check_types(files: Sequence[ParquetFile], name: str) -> None:
-    """Refuse files that hold values in a column which have no type in common, as in memory."""
-    pyarrow = need("pyarrow", "spark")
-    types = pyarrow.types
-    schema: Any = None
-    for file in files:
-        kind = file.kind(name)
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if types.is_large_string(kind) or types.is_string_view(kind):
-            kind = pyarrow.string()
-        mine = pyarrow.schema([(name, kind)])
-        try:
-            schema = pyarrow.unify_schemas([schema or mine, mine], promote_options="permissive")
-        except pyarrow.ArrowException as error:
-            raise AnswersError(
-                f"{file.label}: Column {quoted(name)}: holds {quoted(str(kind))} values, in {files[0].inside} "
-                f"{quoted(str(schema.field(0).type))}. Give all files the same types."
-            ) from error
 
 
 # -- delimited text --------------------------------------------------------------------------------
