@@ -48,7 +48,8 @@ def compare(
     """
     import json
 
-    from trueup.cli.tables import check_outputs, write_files
+    from trueup.cli.tables import write_files
+    from trueup.io.outputs import check_outputs
 
     reading, where = reading or Reading(), where or Where()
     check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, truth))

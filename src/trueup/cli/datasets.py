@@ -50,8 +50,9 @@ def datasets(
 
 def _write(name: str, out: Path | None, truth_out: Path | None, data: Path | None) -> None:
     from trueup import datasets
-    from trueup.cli.tables import answers_table, check_outputs, write_files
+    from trueup.cli.tables import answers_table, write_files
     from trueup.errors import TrueupError, need, quoted
+    from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
     check_outputs({"--out": out, "--truth-out": truth_out}, ENDINGS)

@@ -47,10 +47,11 @@ def diagnose(
     """
     from dataclasses import replace
 
-    from trueup.cli.tables import check_outputs, write_files
+    from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
     from trueup.diagnosis import diagnose_all
     from trueup.errors import TrueupError
+    from trueup.io.outputs import check_outputs
 
     reading = reading or Reading()
     if target_se is not None and not 0 < target_se < float("inf"):

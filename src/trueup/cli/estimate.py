@@ -84,8 +84,9 @@ def estimate(
     from functools import partial
 
     from trueup.cli.summary import document, summary, verdicts_on
-    from trueup.cli.tables import check_outputs, write_files
+    from trueup.cli.tables import write_files
     from trueup.estimation import estimate
+    from trueup.io.outputs import check_outputs
 
     reading, where = reading or Reading(), where or Where()
     taken = inputs(file, truth, gold, groups, *(covariates or ()))

@@ -68,9 +68,10 @@ def simulate(
     seed
         Another number gives other answers.
     """
-    from trueup.cli.tables import answers_table, check_outputs, write_files
+    from trueup.cli.tables import answers_table, write_files
     from trueup.datasets.simulate import simulate
     from trueup.errors import need
+    from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
     check_outputs({"--out": out, "--truth-out": truth_out}, ENDINGS)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import need
-from trueup.io.outputs import check_outputs
 from trueup.io.results import make_frame
 from trueup.report.whole import whole
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers import Answers
-
-__all__ = ["answers_table", "check_outputs", "write_files"]
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Rows that are Python objects at a time.

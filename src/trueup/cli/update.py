@@ -65,7 +65,8 @@ def update(
     from functools import partial
 
     from trueup.cli.summary import document, summary, verdicts_on
-    from trueup.cli.tables import check_outputs, write_files
+    from trueup.cli.tables import write_files
+    from trueup.io.outputs import check_outputs
     from trueup.merging import merge
     from trueup.progress import Progress
     from trueup.updating import Beside, Opened, go_on
