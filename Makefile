@@ -4,7 +4,7 @@
 SHELL = /bin/sh
 .SUFFIXES:
 .NOTPARALLEL:
-.PHONY: fuzz mutations coverage help demo test lint types format bench docs docs-figures test-lowest audit dist clean
+.PHONY: evidence fuzz mutations coverage help demo test lint types format bench docs docs-figures test-lowest audit dist clean
 
 # The Python that .venv is made with; empty: an existing .venv keeps its own, else tools/venv.sh looks for one.
 PYTHON ?=
@@ -20,6 +20,8 @@ BENCH_ARGS ?=
 
 # For instance FUZZ_ARGS="--minutes 1", MUTATIONS_ARGS="--only gold".
 FUZZ_ARGS ?=
+# For instance EVIDENCE_ARGS="--quick --part ablation".
+EVIDENCE_ARGS ?=
 MUTATIONS_ARGS ?=
 
 export PYTHON DEMO_EXTRAS JOBS PYTEST_ARGS
@@ -35,6 +37,7 @@ help:
 	@echo 'make types    mypy'
 	@echo 'make format   format the code and mend what ruff can mend'
 	@echo 'make bench    run benchmarks/; BENCH=growth runs one, BENCH_ARGS=--quick tries them'
+	@echo 'make evidence run the study of the second step; EVIDENCE_ARGS=--quick tries it'
 	@echo 'make docs     build the documentation into site (docs-figures: print its numbers, draw its pictures)'
 	@echo 'make test-lowest   the tests that meet other libraries, with the lowest versions of these'
 	@echo 'make audit    list versions and licences of all that each extra brings (SECURITY.md)'
@@ -94,6 +97,11 @@ coverage:
 	@$(RUN) -m coverage run -m pytest -q -n $(JOBS) --maxprocesses 8 $(COVERAGE_WITHOUT) $(PYTEST_ARGS)
 	@$(RUN) -m coverage combine -q
 	@$(RUN) -m coverage report --include='src/trueup/*' --fail-under=95
+
+evidence:
+	@$(VENV) test
+	@echo 'trueup: running the study of the second step ...'
+	@$(RUN) -m evidence $(EVIDENCE_ARGS)
 
 bench:
 	@$(VENV) bench

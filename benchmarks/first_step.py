@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trueup.algorithms import Aggregate
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 ITERATIONS = 14
 ALGORITHMS: tuple[Algorithm, ...] = (CRH(), DTD(), CATD(), GTM(), IPTD())

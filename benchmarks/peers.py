@@ -35,7 +35,7 @@ import trueup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Ints
 
 EACH, BIAS = 5, 0.7
 CHAINS, WARM_UP, DRAWS = 2, 500, 1000

@@ -17,8 +17,8 @@ from measure import machine
 import trueup
 from trueup.algorithms import CRH, run
 from trueup.algorithms.registry import find
-from trueup.choose import choose
-from trueup.second_step import second_step
+from trueup.pipeline.auto_method import choose
+from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import Adaptive, Normal
 
 ITERATIONS = 14

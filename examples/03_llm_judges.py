@@ -9,7 +9,7 @@ Two things go wrong with panels of LLM judges, and both are here:
 import numpy as np
 
 import trueup
-from trueup.together import together
+from trueup.variance.correlated import together
 
 # --- The scores: one row per answer, judge and run --------------------------------------------------------------------
 # Yours come from the log of your evaluation. Here they are made up, with two judges of one family, "alpha".

@@ -13,8 +13,8 @@ import numpy as np
 
 import trueup
 from trueup.algorithms import Algorithm, Facts, State, check_algorithm, register
-from trueup.arrays import Floats
-from trueup.block import Block
+from trueup.answers.block import Block
+from trueup.core.arrays import Floats
 
 
 @register  # from now on method="closeness" works

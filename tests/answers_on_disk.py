@@ -12,13 +12,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from trueup.draws import id_hashes
+from trueup.core.sampling import id_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trueup import Answers
-    from trueup.engines.disk.stored import Stored
+    from trueup.engines.disk.blocks import Stored
 
 
 def table(

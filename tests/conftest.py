@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 #: Units of work that take longest, the longest first.
 LONGEST = (
     "spark",
-    "tests/test_docs.py",
-    "tests/test_second_step_figures.py",
-    "tests/test_report.py",
-    "tests/test_disk_attributes.py",
-    "tests/test_faults.py",
-    "tests/test_battery.py",
+    "tests/project/test_docs.py",
+    "tests/evidence/test_second_step_figures.py",
+    "tests/report/test_report.py",
+    "tests/engines/disk/test_disk_question_data.py",
+    "tests/cli/test_faults.py",
+    "tests/algorithms/test_battery.py",
 )
 DATA = "TRUEUP_DATA (real data sets)"
 BROKEN = "(a file that cannot be loaded)"

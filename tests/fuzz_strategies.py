@@ -24,7 +24,7 @@ from trueup.errors import TrueupError, TrueupWarning
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.result import Estimate
+    from trueup.result.estimate import Estimate
 
 T = TypeVar("T")
 

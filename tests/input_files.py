@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trueup.errors import TrueupError
-from trueup.io.files import read_file
+from trueup.io.readers.files import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pandas as pd
 
 if TYPE_CHECKING:
     import trueup
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 NAN = np.nan
 
@@ -84,3 +84,28 @@ def agree(found: trueup.Estimate, first: trueup.Estimate, a: float = 1.0, b: flo
         before, after = getattr(first, name), getattr(found, name)
         size = 1.0 if name == "shrinkage" else unit
         np.testing.assert_allclose((after - shift) / scale, before, rtol=1e-9, atol=1e-9 * size)
+
+
+def judges(
+    *groups: int, workers: int = 6, questions: int = 100, rho: float = 0.9, seed: int = 1
+) -> tuple[Floats, Floats]:
+    """Return truths and answers, workers x questions; the first workers err together in groups."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0.0, 1.5, questions)
+    error = rng.normal(size=(workers, questions))
+    first = 0
+    for size in groups:
+        here = slice(first, first + size)
+        error[here] = np.sqrt(rho) * rng.normal(size=questions) + np.sqrt(1 - rho) * error[here]
+        first += size
+    noise = np.array([0.9, 1.1, 1.0, 1.4, 1.8, 0.8] + [1.0] * workers)[:workers]
+    return truth, truth + noise[:, None] * error
+
+
+def long_table(x: Floats) -> dict[str, Any]:
+    worker, question = np.nonzero(~np.isnan(x))
+    return {
+        "question": [f"q{each:03d}" for each in question],
+        "worker": [f"w{each}" for each in worker],
+        "answer": x[worker, question],
+    }

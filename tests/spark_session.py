@@ -6,14 +6,16 @@ import functools
 import os
 import socket
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-TESTS = Path(__file__).resolve().parent
+from repository import ROOT, TESTS
+
 # Where Python processes of Spark find trueup, and functions of the tests.
-SEARCHED = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS)])
+SEARCHED = os.pathsep.join(
+    [str(ROOT / "src"), str(TESTS), *(str(each) for each in TESTS.rglob("*") if each.is_dir())]
+)
 
 # Short jobs: what the JVM would gain by compiling for longer, or by checking Spark's own classes, never comes back.
 QUICK_START = (

@@ -15,13 +15,13 @@ from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError
 from trueup.algorithms import CRH, run
 from trueup.algorithms.registry import find
-from trueup.choose import CANDIDATES, FOLDS, choose
-from trueup.panels import folds
-from trueup.second_step import second_step
+from trueup.answers.panels import folds
+from trueup.pipeline.auto_method import CANDIDATES, FOLDS, choose
+from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Adaptive, Normal
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 COLUMNS = ["method", "shrink", "held_out", "held_out_se", "behind", "behind_se", "seconds"]
 WITH_TRUTH = [*COLUMNS[:-1], "risk", "risk_se", "seconds"]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import trueup
-from trueup import TrueupError, TrueupWarning, disk, draws
+from trueup import TrueupError, TrueupWarning, disk
 from trueup.cli import main
+from trueup.core import sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ def same(found: Any, expected: Any) -> None:
 def test_the_board_is_that_of_memory(
     on: Callable[..., Any], text: bool, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draws, "ENOUGH", size)
+    monkeypatch.setattr(sampling, "ENOUGH", size)
     frame = answers(text)
     expected = trueup.compare(frame, METHODS, known(text), seed=3)
     same(on(frame, tmp_path, METHODS, known(text), seed=3), expected)
@@ -97,7 +98,7 @@ def test_the_board_is_that_of_memory(
 def test_options_mean_the_same_everywhere(
     on: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draws, "ENOUGH", 60)
+    monkeypatch.setattr(sampling, "ENOUGH", 60)
     frame = answers().rename(columns={"question": "item", "worker": "who", "answer": "said"})
     frame["said"] = np.exp(0.1 * frame["said"])
     options: dict[str, Any] = {"question": "item", "worker": "who", "answer": "said"}
@@ -116,14 +117,14 @@ def test_very_many_answers_are_sampled_in_memory_as_well(monkeypatch: pytest.Mon
     """What is compared is bounded in answers, not in questions alone; truths stay with their questions."""
     frame, truth = answers(), known()
     whole = trueup.compare(frame, ["mean"], truth, shrink="none")
-    monkeypatch.setattr(draws, "MOST_ANSWERS", 300)
-    monkeypatch.setattr(draws, "FEWEST", 30)
+    monkeypatch.setattr(sampling, "MOST_ANSWERS", 300)
+    monkeypatch.setattr(sampling, "FEWEST", 30)
     part = trueup.compare(frame, ["mean"], truth, shrink="none")
     assert part["held_out"][0] != whole["held_out"][0]
 
     data = trueup.Answers.of(frame)
     size = 300 * data.n_questions // data.n_answers
-    chosen = draws.sample_of(data, 0, size)
+    chosen = sampling.sample_of(data, 0, size)
     assert chosen is not None
     assert len(chosen) == size
     names = data.question_ids.tolist(chosen)
@@ -173,10 +174,10 @@ def test_arguments_are_checked_before_anything_is_read() -> None:
 def test_truths_outside_the_sample_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draws, "ENOUGH", 20)
+    monkeypatch.setattr(sampling, "ENOUGH", 20)
     frame = answers()
     data = trueup.Answers.of(frame)
-    inside = draws.sample_of(data, 0, 20)
+    inside = sampling.sample_of(data, 0, 20)
     assert inside is not None
     outside = np.setdiff1d(np.arange(data.n_questions), inside)[:1]
     truth = {data.question_ids.tolist(outside)[0]: 1.0}
@@ -230,7 +231,7 @@ def test_the_command_finds_the_same_on_every_engine(
         from spark_session import session
 
         session()  # which the command takes
-    monkeypatch.setattr(draws, "ENOUGH", 50)
+    monkeypatch.setattr(sampling, "ENOUGH", 50)
     source, truth = tmp_path / ("a.parquet" if text else "a.csv"), tmp_path / "truth.csv"
     if text:
         answers().to_parquet(source)

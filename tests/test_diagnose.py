@@ -9,7 +9,7 @@ import pytest
 
 import trueup
 from trueup import TrueupError
-from trueup.diagnosis import Findings, diagnose_all
+from trueup._diagnose import Findings, diagnose_all
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_panels_are_refused_as_a_whole() -> None:
 
 
 def test_many_answers_are_resampled_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trueup.diagnosis.MOST_RESAMPLED", 500 * 60)
+    monkeypatch.setattr("trueup._diagnose.MOST_RESAMPLED", 500 * 60)
     answers = trueup.simulate(seed=1).answers
     assert "only 60 resamples were made" in str(diagnose_all(answers, "mean"))
-    monkeypatch.setattr("trueup.diagnosis.MOST_RESAMPLED", 500 * 10)
+    monkeypatch.setattr("trueup._diagnose.MOST_RESAMPLED", 500 * 10)
     assert "it was left out" in str(diagnose_all(answers, "mean"))
 
 

@@ -15,7 +15,7 @@ import trueup
 from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import DTD, Algorithm
-from trueup.needs import needs
+from trueup.findings.answers_needed import needs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from commands import Done, full_disk, run
-from trueup import Answers, Estimate, TrueupError, estimate, load, simulate, update, updating
+from trueup import Answers, Estimate, TrueupError, _update, estimate, load, simulate, update
+from trueup._estimate import solved
 from trueup.algorithms import CRH, DTD, StudentT, find
 from trueup.algorithms.registry import names
-from trueup.estimation import solved
 from trueup.io.plain_ids import MANY
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def test_one_update_after_another_is_one_update() -> None:
 @pytest.fixture
 def fewer_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the prior of a tenth of the answers that it takes otherwise."""
-    monkeypatch.setattr(updating, "LARGE", 5000)
+    monkeypatch.setattr(_update, "LARGE", 5000)
 
 
 @cache
@@ -421,7 +421,7 @@ def test_a_state_changed_meanwhile_is_not_overwritten(
         shutil.copy(other, path)
         return solved(*given, **more)
 
-    monkeypatch.setattr("trueup.updating.solved", meanwhile)
+    monkeypatch.setattr("trueup._update.solved", meanwhile)
     with pytest.raises(TrueupError, match="was changed meanwhile, and nothing is written"):
         update(path, few(["c"], ["x"], [1.0]))
     assert path.read_bytes() == other.read_bytes()

@@ -27,7 +27,7 @@ from docs_blocks import DOCS, blocks, in_empty_folder, run_page, same
 
 from trueup.report import theme
 from trueup.report.charts import plain_spec
-from trueup.report.result.plot import _coloured
+from trueup.report.plot import _coloured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PICTURES = DOCS / "pictures"
 PLACE = re.compile(r"<!-- numbers: ([\w-]+) -->\n(.*?)<!-- end -->", re.S)
 DRAWN_FROM = re.compile(r"<!-- drawn from\n(.*?)-->", re.S)
-# Pages that other commands write: `trueup study shrinkage` and its kind.
+# Pages that other commands write: `make evidence` and its kind.
 NOT_OURS = ("second-step-figures.md",)
 
 

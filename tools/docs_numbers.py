@@ -17,8 +17,8 @@ import numpy as np
 
 import trueup
 from trueup.algorithms import find, run
-from trueup.choose import choose
-from trueup.second_step import second_step
+from trueup.pipeline.auto_method import choose
+from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, MEBE, Adaptive, Identity, Mixture, Morris, Normal, Stein, Sure
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Fuzz the public surface for some minutes: the properties of tests/test_fuzz.py, on new examples in every round.
+"""Fuzz the public surface for some minutes: the properties of tests/project/test_fuzz.py, on new examples every round.
 
 Run from the folder of pyproject.toml: python tools/fuzz.py [--minutes 10]
 
@@ -36,7 +36,12 @@ def one_round(seed: int, report: Path, cache: Path) -> int:
         "TRUEUP_FUZZ_REPORT": str(report),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"]
-    command += ["-o", f"cache_dir={cache}", f"--hypothesis-seed={seed}", "tests/test_fuzz.py"]
+    command += [
+        "-o",
+        f"cache_dir={cache}",
+        f"--hypothesis-seed={seed}",
+        "tests/project/test_fuzz.py",
+    ]
     command += [f"--deselect={each}" for each in failed(cache)]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode  # noqa: S603
 

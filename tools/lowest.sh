@@ -6,8 +6,10 @@ set -u
 place=.venv/lowest
 python=${PYTHON:-python3.11}
 # Numbers, frames, files, charts, the command line, states. The rest of the tests is about mathematics of our own.
-tests='import answers arrays encode frames files inputs attributes estimate cli commands state update datasets
-    ingest disk report page security'
+tests='project/test_import answers/test_answers core/test_arrays io/test_encode io/test_frames io/test_files
+    io/test_inputs io/test_question_data test_estimate cli/test_cli cli/test_commands result/test_save_and_load
+    test_update datasets/test_datasets engines/disk/test_disk_intake engines/disk/test_disk_engine report/test_report
+    report/test_page project/test_security'
 
 say() { printf 'trueup: %s\n' "$*"; }
 die() {
@@ -25,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0
 extras=cli,datasets,excel
 if java -version >/dev/null 2>&1; then
     extras=$extras,spark
-    tests="$tests spark"
+    tests="$tests engines/spark/test_spark_engine"
 fi
 
 if ! { echo "$extras" && cat pyproject.toml; } | cmp -s - "$place/.trueup-stamp"; then
@@ -45,8 +47,8 @@ fi
 say "with $(tr '\n' ' ' <"$place/lowest.txt")..."
 set --
 for each in $tests; do
-    [ -f "tests/test_$each.py" ] || die "tests/test_$each.py is not there: mend the list in tools/lowest.sh"
-    set -- "$@" "tests/test_$each.py"
+    [ -f "tests/$each.py" ] || die "tests/$each.py is not there: mend the list in tools/lowest.sh"
+    set -- "$@" "tests/$each.py"
 done
 eval "set -- \"\$@\" ${PYTEST_ARGS:-}"
 # Old versions of Spark leave sockets open, which is not ours to mend.

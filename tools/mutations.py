@@ -28,6 +28,7 @@ COPIED = (
     "src",
     "tests",
     "tools",
+    "evidence",
     "docs",
     "examples",
     "pyproject.toml",

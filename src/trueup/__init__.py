@@ -19,15 +19,15 @@ from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
 
 if TYPE_CHECKING:
     from trueup import algorithms, datasets, shrinkage, study, theory, variance
+    from trueup._compare import compare
+    from trueup._diagnose import Findings, SecondStepDiagnosis, diagnose, diagnose_all
+    from trueup._estimate import estimate
+    from trueup._update import update
     from trueup.algorithms import Algorithm
-    from trueup.answers import Answers
-    from trueup.comparison import compare
+    from trueup.answers.answers import Answers
     from trueup.datasets.simulate import simulate
-    from trueup.diagnosis import Findings, SecondStepDiagnosis, diagnose, diagnose_all
-    from trueup.estimation import estimate
-    from trueup.result import Diagnosis, Estimate
-    from trueup.state import load
-    from trueup.updating import update
+    from trueup.result.estimate import Diagnosis, Estimate
+    from trueup.result.load import load
 
 __all__ = [
     "Algorithm",
@@ -61,23 +61,23 @@ __version__ = "0.1.0"
 # Loaded when first asked for, so that the command line answers at once. No module has the name of a function.
 _LATER = {
     "Algorithm": ("trueup.algorithms", "Algorithm"),
-    "Answers": ("trueup.answers", "Answers"),
-    "Diagnosis": ("trueup.result", "Diagnosis"),
-    "Estimate": ("trueup.result", "Estimate"),
-    "Findings": ("trueup.diagnosis", "Findings"),
-    "SecondStepDiagnosis": ("trueup.diagnosis", "SecondStepDiagnosis"),
+    "Answers": ("trueup.answers.answers", "Answers"),
+    "Diagnosis": ("trueup.result.estimate", "Diagnosis"),
+    "Estimate": ("trueup.result.estimate", "Estimate"),
+    "Findings": ("trueup._diagnose", "Findings"),
+    "SecondStepDiagnosis": ("trueup._diagnose", "SecondStepDiagnosis"),
     "algorithms": ("trueup.algorithms", None),
-    "compare": ("trueup.comparison", "compare"),
+    "compare": ("trueup._compare", "compare"),
     "datasets": ("trueup.datasets", None),
-    "diagnose": ("trueup.diagnosis", "diagnose"),
-    "diagnose_all": ("trueup.diagnosis", "diagnose_all"),
-    "estimate": ("trueup.estimation", "estimate"),
-    "load": ("trueup.state", "load"),
+    "diagnose": ("trueup._diagnose", "diagnose"),
+    "diagnose_all": ("trueup._diagnose", "diagnose_all"),
+    "estimate": ("trueup._estimate", "estimate"),
+    "load": ("trueup.result.load", "load"),
     "shrinkage": ("trueup.shrinkage", None),
     "simulate": ("trueup.datasets", "simulate"),
     "study": ("trueup.study", None),
     "theory": ("trueup.theory", None),
-    "update": ("trueup.updating", "update"),
+    "update": ("trueup._update", "update"),
     "variance": ("trueup.variance", None),
 }
 

@@ -15,39 +15,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup._compare import Contest, check_truth, compare_on
+from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
-from trueup.choose import CANDIDATES
-from trueup.comparison import Contest, check_truth, compare_on
+from trueup.core.parameters import yes_or_no
+from trueup.core.progress import Progress
 from trueup.engines.disk import DiskEngine
-from trueup.engines.disk.attributes import Attributes
 from trueup.engines.disk.intake import ingest
-from trueup.engines.outcome import Outcome
+from trueup.engines.disk.question_data import Attributes
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
-from trueup.estimation import make_plan
+from trueup.findings.workers import WorkerTable, worker_table_of
+from trueup.io.atomic import whole
+from trueup.io.frames_out import make_frame
 from trueup.io.outputs import check_outputs
 from trueup.io.paths import find_paths
-from trueup.io.results import make_frame
 from trueup.io.table import Ids
-from trueup.parameters import yes_or_no
-from trueup.progress import Progress
-from trueup.report.whole import whole
-from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
+from trueup.pipeline.auto_method import CANDIDATES
+from trueup.pipeline.solve import COLUMNS, UNKNOWN, solve
+from trueup.result.estimate import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
+from trueup.result.outcome import Outcome
 from trueup.shrinkage.normal import CAUTION
-from trueup.solution import COLUMNS, UNKNOWN, solve
-from trueup.verdicts import WorkerTable, worker_table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from trueup.algorithms.contract import Algorithm
-    from trueup.answers import Duplicates
-    from trueup.block import Block
-    from trueup.engines.disk.stored import Stored
+    from trueup.answers.answers import Duplicates
+    from trueup.answers.block import Block
+    from trueup.engines.disk.blocks import Stored
     from trueup.engines.protocol import Kept
+    from trueup.pipeline.solve import Solution
     from trueup.shrinkage import ShrinkRule
-    from trueup.solution import Solution
 
 #: Questions that are shown, those least certain first.
 SHOWN = 10

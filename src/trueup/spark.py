@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from trueup._compare import Contest, check_truth, compare_on
+from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
-from trueup.choose import CANDIDATES
-from trueup.comparison import Contest, check_truth, compare_on
-from trueup.engines.outcome import Outcome
+from trueup.core.progress import Progress
 from trueup.engines.protocol import Visit
 from trueup.engines.spark import SparkEngine
 from trueup.errors import TrueupError, need
-from trueup.estimation import make_plan
-from trueup.io.results import make_frame
-from trueup.progress import Progress
-from trueup.result import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
+from trueup.findings.workers import WorkerTable, worker_table_of
+from trueup.io.frames_out import make_frame
+from trueup.pipeline.auto_method import CANDIDATES
+from trueup.pipeline.solve import COLUMNS, solve
+from trueup.result.estimate import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
+from trueup.result.outcome import Outcome
 from trueup.shrinkage.normal import CAUTION
-from trueup.solution import COLUMNS, solve
-from trueup.verdicts import WorkerTable, worker_table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from trueup.algorithms.contract import Algorithm
-    from trueup.block import Block
+    from trueup.answers.block import Block
     from trueup.engines.protocol import Kept
+    from trueup.pipeline.solve import Solution
     from trueup.shrinkage import ShrinkRule
-    from trueup.solution import Solution
 
 
 def estimate(

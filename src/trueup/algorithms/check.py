@@ -13,7 +13,7 @@ import numpy as np
 
 from trueup.algorithms.contract import Algorithm
 from trueup.algorithms.driver import run
-from trueup.answers import Answers
+from trueup.answers.answers import Answers
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError, quoted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.algorithms.driver import Aggregate
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 SAME = 1e-9  # relative to the spread of the answers
 PANELS_SAME = 1e-12

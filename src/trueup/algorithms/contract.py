@@ -1,6 +1,6 @@
 """The contract of a first step: how an algorithm says what it does, and what it is told.
 
-An algorithm never sees all answers. It sees a block of questions at a time (`trueup.block.Block`), the state
+An algorithm never sees all answers. It sees a block of questions at a time (`trueup.answers.block.Block`), the state
 of the workers, and sums per worker over all blocks:
 
     state = start(facts)
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from trueup.arrays import offsets
+from trueup.core.arrays import offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trueup.arrays import Floats, Ints
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine
 
 Kind = Literal["linear", "robust"]
@@ -64,7 +64,7 @@ class Facts:
     answer_variance : float
         Variance of an answer of precision 1, where answer variances are known, else NaN.
     bias : array or None
-        Bias of each worker that was taken off its answers, see `trueup.apart`.
+        Bias of each worker that was taken off its answers, see `trueup.algorithms.screening`.
     bias_variance : array or None
         Variance of the biases of each panel, 0 where there are none.
     """

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.parameters import one_of, yes_or_no
+from trueup.core.parameters import one_of, yes_or_no
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Kind
-    from trueup.arrays import Floats
-    from trueup.block import Block, Scaling
+    from trueup.answers.block import Block, Scaling
+    from trueup.core.arrays import Floats
 
 SMALLEST_SHARE = 1e-8
 # A worker who has all of the loss keeps a trace of weight, for questions that nobody else answered.

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from trueup.algorithms.checkpoint import Diary, Entry
 from trueup.algorithms.contract import Algorithm, Facts, State
-from trueup.algorithms.diary import Diary, Entry
-from trueup.algorithms.survey import survey
-from trueup.arrays import segment_max, segment_sum
+from trueup.algorithms.facts import survey
+from trueup.core.arrays import segment_max, segment_sum
+from trueup.core.parameters import LARGEST, plain
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
-from trueup.parameters import LARGEST, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats, Ints
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Engine, Kept
 
 MAX_ITER = 14
@@ -122,7 +122,8 @@ def run(
     threads : int, optional
         Threads over blocks of questions; the result does not depend on it.
     learn_from : Engine, optional
-        Answers from which the workers are learned instead, see `trueup.gold`; its first workers are those of `answers`.
+        Answers from which the workers are learned instead, see `trueup.pipeline.calibration`; its first workers are
+        those of `answers`.
     start : State, optional
         What is believed of the workers already, or of the first of them; default: nothing, all are alike. An
         algorithm that ends after a number of updates by definition always starts from nothing.

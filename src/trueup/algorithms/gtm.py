@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.parameters import LARGEST, SMALLEST, number, yes_or_no
+from trueup.core.parameters import LARGEST, SMALLEST, number, yes_or_no
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
+from trueup.core.parameters import SMALLEST, number, one_of
 from trueup.errors import TrueupError
-from trueup.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.parameters import number, one_of
+from trueup.core.parameters import number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
 
 SMALLEST_FAULT = 0.01  # of half the mean proxy
 

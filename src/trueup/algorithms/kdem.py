@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
-from trueup.arrays import rectangles
-from trueup.parameters import number, one_of
+from trueup.core.arrays import rectangles
+from trueup.core.parameters import number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Kind
-    from trueup.arrays import Bools, Floats, Ints
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
 
 SHIFT_STEPS = 500
 SHIFT_TOLERANCE = 1e-10

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.parameters import number
+from trueup.core.parameters import number
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts, Kind
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.arrays import segment_median
-from trueup.parameters import one_of
+from trueup.core.arrays import segment_median
+from trueup.core.parameters import one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine
 
 #: Pseudo-answers while the spread of the worker variances is not known, or cannot be.
@@ -108,7 +108,7 @@ class Native(Moderated):
     pseudo_answers = PSEUDO_ANSWERS
 
     def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
-        from trueup.apart import set_apart
+        from trueup.algorithms.screening import set_apart
 
         apart = set_apart(engine, facts)
         return apart.engine, apart.facts

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
-from trueup.parameters import SMALLEST, number, one_of
+from trueup.core.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Facts, Kind
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
 
 INNER_STEPS = 50
 INNER_TOLERANCE = 1e-10  # of the standard error of a truth

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from trueup.cli.outcome import exit_code
+from trueup.cli.exit_codes import exit_code
 from trueup.errors import MissingExtra, need
 
 
@@ -21,7 +21,7 @@ def _run(tokens: list[str]) -> None:
     try:
         need("cyclopts", "cli")
     except MissingExtra:
-        from trueup.cli.base import run
+        from trueup.cli.without_extras import run
     else:
         from trueup.cli.app import run
     run(tokens)

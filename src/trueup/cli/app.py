@@ -11,16 +11,16 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from trueup import __version__
-from trueup.cli.base import DESCRIPTION
 from trueup.cli.compare import compare
 from trueup.cli.datasets import datasets
 from trueup.cli.diagnose import diagnose
 from trueup.cli.doctor import doctor
 from trueup.cli.estimate import estimate
-from trueup.cli.outcome import UsageError
+from trueup.cli.exit_codes import UsageError
 from trueup.cli.simulate import simulate
 from trueup.cli.study import study
 from trueup.cli.update import update
+from trueup.cli.without_extras import DESCRIPTION
 from trueup.errors import TrueupWarning
 
 HELP = f"{DESCRIPTION}\n\nExample: trueup estimate answers.csv -o truths.csv"

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.reading import LONG, Reading, inputs
-from trueup.cli.where import Where
-from trueup.cli.whole import Whole
+from trueup.cli.engine_options import Where
+from trueup.cli.integers import Whole
+from trueup.cli.read_options import LONG, Reading, inputs
 
 
 def compare(
@@ -78,7 +78,7 @@ def _in_memory(
 ) -> Any:
     from dataclasses import replace
 
-    from trueup.comparison import compare
+    from trueup._compare import compare
 
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))

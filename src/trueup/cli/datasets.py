@@ -34,7 +34,7 @@ def datasets(
         Folder that holds one folder per data set; by default a set is downloaded once.
     """
     from trueup import datasets
-    from trueup.cli.outcome import UsageError
+    from trueup.cli.exit_codes import UsageError
 
     if name is None:
         if out or truth_out or data:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueup.answers import Answers
+from trueup._estimate import estimate
+from trueup.answers.answers import Answers
 from trueup.datasets import simulate
-from trueup.estimation import estimate
 
 PEOPLE = ("Ana", "Ben", "Chloe", "Dev", "Emi", "Farid", "Gus", "Hana")
 METHODS = ("mean", "median", "crh", "gtm", "dtd", "native")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from trueup.cli.reading import Reading, inputs
-from trueup.cli.whole import Whole
+from trueup.cli.integers import Whole
+from trueup.cli.read_options import Reading, inputs
 
 
 def diagnose(
@@ -47,9 +47,9 @@ def diagnose(
     """
     from dataclasses import replace
 
+    from trueup._diagnose import diagnose_all
     from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
-    from trueup.diagnosis import diagnose_all
     from trueup.errors import TrueupError
     from trueup.io.outputs import check_outputs
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from trueup.cli.reading import Reading
+from trueup.cli.read_options import Reading
 
 
 def doctor(
@@ -22,6 +22,6 @@ def doctor(
     file
         Answers, as for trueup estimate.
     """
-    from trueup.doctor import examine
+    from trueup.findings.input_check import examine
 
     print(examine((reading or Reading()).answers(file)))

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.reading import Reading, inputs
-from trueup.cli.where import Where
-from trueup.cli.whole import Whole
+from trueup.cli.engine_options import Where
+from trueup.cli.integers import Whole
+from trueup.cli.read_options import Reading, inputs
 
 TABLES = (".csv", ".parquet", ".json")
 PAGES = (".html", ".htm")
@@ -83,9 +83,9 @@ def estimate(
     """
     from functools import partial
 
+    from trueup._estimate import estimate
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
-    from trueup.estimation import estimate
     from trueup.io.outputs import check_outputs
 
     reading, where = reading or Reading(), where or Where()
@@ -169,7 +169,7 @@ def _without(true: Any, known: Any) -> Any:
 
 
 def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> list[object] | None:
-    from trueup.io.attributes import read_groups
+    from trueup.io.question_data.read import read_groups
 
     found = read_groups(groups, answers, file, **reading.beside)
     if found is None:
@@ -182,7 +182,7 @@ def numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading
     """Return the covariates of each question, None where there are none."""
     import numpy as np
 
-    from trueup.io.attributes import read_covariates
+    from trueup.io.question_data.read import read_covariates
 
     parts = []
     for given in dict.fromkeys(columns or ()):

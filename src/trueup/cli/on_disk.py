@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import tell
+from trueup.cli.file_summary import tell
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueup.cli.reading import Reading
-    from trueup.cli.where import Where
+    from trueup.cli.engine_options import Where
+    from trueup.cli.read_options import Reading
 
 
 def estimate_on_disk(

@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.elsewhere import tell
-from trueup.engines.truths import UntypedTruths
+from trueup.cli.file_summary import tell
 from trueup.errors import TrueupError, need, quoted
-from trueup.io.source import LONGEST_PATH, one_line
+from trueup.io.question_data.truths import UntypedTruths
+from trueup.io.readers.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueup.cli.reading import Reading
-    from trueup.cli.where import Where
-    from trueup.io.attribute_columns import Columns
+    from trueup.cli.engine_options import Where
+    from trueup.cli.read_options import Reading
+    from trueup.io.question_data.columns import Columns
 
 #: Questions that are shown, those least certain first.
 SHOWN = 10
@@ -135,12 +135,12 @@ def answers_frame(
     gold: str | None = None,
 ) -> Any:
     """Return the answers of Parquet or delimited text as a Spark DataFrame, with what else is asked for and there."""
-    from trueup.engines.disk.stream import check_alike
+    from trueup.engines.disk.files import check_alike
     from trueup.engines.spark.files import Wanted, open_files, read_files
-    from trueup.io.attribute_columns import named
     from trueup.io.columns import choose
-    from trueup.io.delimited import Layout
-    from trueup.io.source import labelled
+    from trueup.io.question_data.columns import named
+    from trueup.io.readers.delimited import Layout
+    from trueup.io.readers.source import labelled
 
     layout = Layout.of(reading.sep, reading.decimal, reading.encoding)
     files = open_files(file, layout)
@@ -179,14 +179,14 @@ def answers_frame(
 
 def _is_column(given: str, there: Sequence[str]) -> bool:
     """Tell whether a column is meant, there or not, rather than a file."""
-    from trueup.io.attribute_columns import is_file_name
+    from trueup.io.question_data.columns import is_file_name
 
     return given in there or not is_file_name(given)
 
 
 def _read_beside(path: str, argument: str, reading: Reading) -> Columns:
     """Read a file that lies beside the answers: the questions, and what it says of them."""
-    from trueup.io.attribute_columns import fitting, from_file, ways_to_read
+    from trueup.io.question_data.columns import fitting, from_file, ways_to_read
 
     way = ways_to_read(Path(path), reading.beside["how"])[0]
     return from_file(path, fitting(argument, reading.question), way)
@@ -194,7 +194,7 @@ def _read_beside(path: str, argument: str, reading: Reading) -> Columns:
 
 def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
     """Read known truths from a file with the columns question and truth."""
-    from trueup.io.native import to_list
+    from trueup.io.series import to_list
 
     found = _read_beside(path, "gold", reading)
     given: list[Any] = to_list(next(iter(found.others.values())))
@@ -215,8 +215,8 @@ def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
 
 def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[Any, list[str]]:
     """Return the answers with what is asked for as columns, and their names: they are there, or come from a file."""
-    from trueup.io.attribute_columns import is_file_name, question_names
-    from trueup.io.native import to_list
+    from trueup.io.question_data.columns import is_file_name, question_names
+    from trueup.io.series import to_list
 
     if given in frame.columns or not is_file_name(given):
         return frame, [given]

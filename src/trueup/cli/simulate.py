@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.whole import Whole
+from trueup.cli.integers import Whole
 
 ENDINGS = (".csv", ".parquet")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from trueup.cli.whole import Whole
+from trueup.cli.integers import Whole
 
 study = App(
     name="study",
@@ -42,37 +42,3 @@ def paper(
     """
     run = import_module("trueup.study.paper").run
     print(f"Written: {run(out=out, quick=quick, data=data, samples=samples, seed=seed)}")
-
-
-@study.command
-def shrinkage(
-    *,
-    out: Path = Path("trueup-shrinkage"),
-    quick: Annotated[bool, Parameter(negative=())] = False,
-    part: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=False)] = None,
-    data: Path | None = None,
-    samples: Whole | None = None,
-    seed: Whole = 0,
-) -> None:
-    """Put the second step on trial, and write a page that shows where it helps and where it harms.
-
-    Example: trueup study shrinkage --quick --out trial
-
-    Parameters
-    ----------
-    out
-        Folder for the page and its tables.
-    quick
-        Few samples: a first look, in half a minute.
-    part
-        Run this part alone; may be given several times.
-    data
-        Folder that holds the real data sets, one folder each.
-    samples
-        Number of samples of each cell.
-    seed
-        Another number draws other samples.
-    """
-    run = import_module("trueup.study.shrinkage").run
-    page = run(out=out, quick=quick, data=data, samples=samples, seed=seed, parts=part)
-    print(f"Written: {page}")

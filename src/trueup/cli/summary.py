@@ -10,16 +10,16 @@ import numpy as np
 
 from trueup.cli.wording import as_options
 from trueup.errors import counted, quoted
-from trueup.result import LONGEST_ID
-from trueup.verdicts import worker_table
+from trueup.findings.workers import worker_table
+from trueup.result.estimate import LONGEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueup.arrays import Floats
-    from trueup.result import Estimate
-    from trueup.together import Together
-    from trueup.verdicts import WorkerTable
+    from trueup.core.arrays import Floats
+    from trueup.findings.workers import WorkerTable
+    from trueup.result.estimate import Estimate
+    from trueup.variance.correlated import Together
 
 #: Questions and workers that are shown.
 SHOWN = 10

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import need
-from trueup.io.results import make_frame
-from trueup.report.whole import whole
+from trueup.io.atomic import whole
+from trueup.io.frames_out import make_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from trueup.answers import Answers
+    from trueup.answers.answers import Answers
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Rows that are Python objects at a time.

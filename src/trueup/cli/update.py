@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from trueup.cli.estimate import PAGES, STATES, TABLES, command_line, numbers, table
-from trueup.cli.reading import Form, Reading, inputs
+from trueup.cli.read_options import Form, Reading, inputs
 
 
 def update(
@@ -64,12 +64,12 @@ def update(
     """
     from functools import partial
 
+    from trueup._update import Beside, Opened, go_on
+    from trueup.answers.merge import merge
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
+    from trueup.core.progress import Progress
     from trueup.io.outputs import check_outputs
-    from trueup.merging import merge
-    from trueup.progress import Progress
-    from trueup.updating import Beside, Opened, go_on
 
     form = form or Form()
     taken = inputs(file, gold, groups, *(covariates or ()))

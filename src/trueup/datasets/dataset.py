@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
+    from trueup.answers.answers import Answers
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

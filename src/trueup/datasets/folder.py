@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers import Answers
+from trueup.answers.answers import Answers
 from trueup.datasets.dataset import Dataset
 from trueup.errors import (
     MOST_ROWS,
@@ -30,8 +30,8 @@ from trueup.errors import (
     missing_column,
     quoted,
 )
-from trueup.io.delimited import DELIMITERS, NOT_UTF8
 from trueup.io.numbers import to_numbers
+from trueup.io.readers.delimited import DELIMITERS, NOT_UTF8
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.answers import Answers
+from trueup.answers.answers import Answers
 from trueup.datasets.dataset import Dataset
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 PAPER = (
     "Ben Shabat, Meir and Azriel, Empirical Bayes approach to Truth Discovery problems, 2022, "

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from trueup.answers import Answers, Origin
-from trueup.arrays import narrow, offsets
-from trueup.build import centre_in_place
-from trueup.draws import generator
+from trueup.answers.answers import Answers, Origin
+from trueup.answers.build import centre_in_place
+from trueup.core.arrays import narrow, offsets
+from trueup.core.parameters import LARGEST, number, one_of, yes_or_no
+from trueup.core.sampling import generator
 from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
-from trueup.parameters import LARGEST, number, one_of, yes_or_no
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 Truth = Literal[
     "constant",

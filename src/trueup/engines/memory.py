@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers import Answers
-from trueup.arrays import compact, expand, narrow, offsets
-from trueup.draws import question_draws
+from trueup.answers.answers import Answers
+from trueup.core.arrays import compact, expand, narrow, offsets
+from trueup.core.sampling import question_draws
 from trueup.engines.reduction import Reduction
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from trueup.arrays import Bools, Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats
     from trueup.engines.protocol import Engine, Journal, Kept, Sweep, Visit
 
 

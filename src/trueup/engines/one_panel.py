@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from trueup.arrays import Ints
+    from trueup.core.arrays import Ints
 
 
 class OnePanel:

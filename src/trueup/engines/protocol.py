@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats, Ints
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
 
 #: Named vectors over the questions of a block.

@@ -9,8 +9,8 @@ import numpy as np
 from trueup.engines.protocol import Sweep
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Visit
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
-from trueup.report.whole import whole
+from trueup.io.atomic import whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -17,7 +17,7 @@ import numpy as np
 
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
 from trueup.io.encode import arrow_of_pandas, encode, is_missing
-from trueup.io.native import Series, dtype_name, library, take, to_list
+from trueup.io.series import Series, dtype_name, library, take, to_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.source import LONGEST_PATH
+from trueup.io.readers.source import LONGEST_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.errors import AnswersError, nearest, quoted
-from trueup.io.source import LONGEST_PATH, label_of, unreadable
-from trueup.io.streams import STDIN
+from trueup.io.readers.source import LONGEST_PATH, label_of, unreadable
+from trueup.io.readers.streams import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

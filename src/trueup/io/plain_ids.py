@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.draws import letters_of
+from trueup.core.sampling import letters_of
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import check
-from trueup.io.frames import array_of
-from trueup.io.native import library, to_list
+from trueup.io.readers.frames import array_of
+from trueup.io.series import library, to_list
 from trueup.io.table import Ids
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup.arrays import Ints
+    from trueup.core.arrays import Ints
 
 # What ids are, by the kind of their array.
 KINDS = {

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.io import native
+from trueup.io import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from trueup.arrays import Indices
+    from trueup.core.arrays import Indices
 
 
 class Ids:
@@ -28,7 +28,7 @@ class Ids:
 
     __slots__ = ("_code_of", "values")
 
-    def __init__(self, values: native.Series) -> None:
+    def __init__(self, values: series.Series) -> None:
         self.values = values
         self._code_of: dict[object, int] | None = None
 
@@ -36,15 +36,15 @@ class Ids:
         return len(self.values)
 
     def __repr__(self) -> str:
-        return f"Ids({len(self)} of {native.library(self.values)} {native.dtype_name(self.values)})"
+        return f"Ids({len(self)} of {series.library(self.values)} {series.dtype_name(self.values)})"
 
     def take(self, indices: Indices) -> Ids:
         """Return the ids of these codes, in this order."""
-        return Ids(native.take(self.values, np.asarray(indices, dtype=np.int64)))
+        return Ids(series.take(self.values, np.asarray(indices, dtype=np.int64)))
 
     def tolist(self, indices: Indices | None = None) -> list[object]:
         """Return the ids, or those of the codes given, as Python objects."""
-        return native.to_list(self.values if indices is None else self.take(indices).values)
+        return series.to_list(self.values if indices is None else self.take(indices).values)
 
     def index_of(self, values: Ids | Iterable[object]) -> NDArray[np.int64]:
         """Return the code of each value, -1 where there is none.
@@ -55,7 +55,7 @@ class Ids:
             self._code_of = {value: code for code, value in enumerate(self.tolist())}
         code_of = self._code_of
         given = values.values if isinstance(values, Ids) else values
-        wanted = list(given) if native.library(given) == "numpy" else native.to_list(given)
+        wanted = list(given) if series.library(given) == "numpy" else series.to_list(given)
         return np.fromiter(
             (code_of.get(value, -1) for value in wanted), dtype=np.int64, count=len(wanted)
         )
@@ -65,7 +65,7 @@ class Ids:
 
         Where ids of several types do not compare, they are in order of (type name, text).
         """
-        return native.sort_order(self.values)
+        return series.sort_order(self.values)
 
 
 @dataclass(frozen=True, eq=False)

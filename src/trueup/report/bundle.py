@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueup.errors import need
-from trueup.report.whole import whole
+from trueup.io.atomic import whole
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, quoted
+from trueup.io.atomic import whole
 from trueup.report import markup, theme
 from trueup.report.bundle import bundle
 from trueup.report.charts import script_json, spec_of
 from trueup.report.parts import part_html
-from trueup.report.whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from trueup.errors import TrueupError, quoted
 from trueup.shrinkage.adaptive import Adaptive
-from trueup.shrinkage.bolder import BolderPrior
 from trueup.shrinkage.check import check_shrink_rule
 from trueup.shrinkage.contract import Halves, Posterior, Prior, ShrinkRule
 from trueup.shrinkage.ebe import EBE, MEBE, Identity, LinearPrior, Stein
 from trueup.shrinkage.mixture import Mixture
 from trueup.shrinkage.normal import Normal, QuadraturePrior
-from trueup.shrinkage.unequal import Morris, NormalPrior, Sure
+from trueup.shrinkage.panel_priors import BolderPrior
+from trueup.shrinkage.unequal_variances import Morris, NormalPrior, Sure
 
 __all__ = [
     "EBE",

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.arrays import expand, offsets
-from trueup.shrinkage.bolder import BolderPrior, Part, check_groups
+from trueup.core.arrays import expand, offsets
 from trueup.shrinkage.contract import Groups, ShrinkRule
-from trueup.shrinkage.earn import Score, Trial
-from trueup.shrinkage.grouped import OwnMeans, OwnPriors
+from trueup.shrinkage.groups import OwnMeans, OwnPriors
+from trueup.shrinkage.holdout import Score, Trial
 from trueup.shrinkage.mixture import ONE, SCALE, choose, named_mixtures
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
+from trueup.shrinkage.panel_priors import BolderPrior, Part, check_groups
 from trueup.shrinkage.quadrature import interval_variance, per_panel
 from trueup.shrinkage.regression import Regression, check_covariates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.arrays import Bools, Floats, Ints
-    from trueup.shrinkage.bolder import Earned
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.shrinkage.contract import Halves
     from trueup.shrinkage.normal import QuadraturePrior
+    from trueup.shrinkage.panel_priors import Earned
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
 

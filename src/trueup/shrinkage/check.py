@@ -16,7 +16,7 @@ from trueup.shrinkage.contract import ShrinkRule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
     from trueup.shrinkage.contract import Posterior
 
 SAME = 1e-9  # relative to the spread of the aggregates

@@ -14,7 +14,7 @@ import numpy as np
 from trueup.shrinkage.quadrature import CELLS
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Ints
 
 BINS = 128
 

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from trueup.arrays import segment_sum
+from trueup.core.arrays import segment_sum
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

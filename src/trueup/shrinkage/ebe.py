@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.core.parameters import LARGEST, number, yes_or_no
 from trueup.errors import TrueupError
-from trueup.parameters import LARGEST, number, yes_or_no
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from trueup.shrinkage.buffers import Scratch
 from trueup.shrinkage.quadrature import processors
-from trueup.shrinkage.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 ROUNDS = 50
 #: Gain of the log likelihood in a round below which a panel has settled, in all or for each question if that is more.

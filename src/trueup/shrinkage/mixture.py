@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.arrays import expand, offsets
-from trueup.shrinkage.bolder import BolderPrior, Part
+from trueup.core.arrays import expand, offsets
 from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
 from trueup.shrinkage.expectation import (
@@ -38,6 +37,7 @@ from trueup.shrinkage.expectation import (
     unscaled,
 )
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
+from trueup.shrinkage.panel_priors import BolderPrior, Part
 from trueup.shrinkage.quadrature import (
     CELLS,
     Nodes,
@@ -50,7 +50,7 @@ from trueup.shrinkage.quadrature import (
 )
 
 if TYPE_CHECKING:
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.shrinkage.expectation import Crew, Piece
 
 LEAST = 8  # questions that a mixture can be fitted on

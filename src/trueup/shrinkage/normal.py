@@ -42,7 +42,7 @@ from trueup.shrinkage.quadrature import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 CAUTION = 0.8
 LEAST = 4  # questions that a prior can be fitted on

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from trueup.arrays import expand, offsets, rectangles
+from trueup.core.arrays import expand, offsets, rectangles
 from trueup.errors import TrueupError
 from trueup.shrinkage.contract import Posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 POINTS = 40  # of the grid in log s
 LOWEST, HIGHEST = 1e-3, 1e4  # ends of the grid, relative to v0 and to the spread of the aggregates

@@ -44,7 +44,7 @@ from trueup.shrinkage.quadrature import (
 )
 
 if TYPE_CHECKING:
-    from trueup.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 LEAST_FREE = 4  # questions less covariates and intercept
 INDEPENDENT = 1e-8  # smallest singular value of a direction of its own, relative to the largest

@@ -18,10 +18,10 @@ import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find as find_method
-from trueup.arrays import segment_sum
-from trueup.panels import span
-from trueup.progress import Progress
-from trueup.second_step import second_step
+from trueup.answers.panels import span
+from trueup.core.arrays import segment_sum
+from trueup.core.progress import Progress
+from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Normal, ShrinkRule
 from trueup.shrinkage import find as find_rule
 from trueup.study.sources import Drawn
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.algorithms.contract import Algorithm
-    from trueup.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.study.sources import Source
 
 LEVEL = 0.95

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from trueup.answers.panels import sample_blocks
 from trueup.datasets.simulate import simulate
 from trueup.errors import TrueupError
-from trueup.panels import sample_blocks
 
 if TYPE_CHECKING:
-    from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from trueup.answers.answers import Answers
+    from trueup.core.arrays import Floats, Ints
 
 
 class Drawn(NamedTuple):

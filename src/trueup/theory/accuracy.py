@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from trueup.core.parameters import one_of
 from trueup.errors import TrueupError
-from trueup.parameters import one_of
 from trueup.theory.guards import number, share
 from trueup.theory.results import Verdict
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from trueup.theory.spread import mean_inverse_chi2
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

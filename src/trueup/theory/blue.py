@@ -20,7 +20,7 @@ from trueup.theory.guards import count, numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 # How far the weights of an unbiased estimate may sum to something else than 1, relative to their size.
 UNBIASED = 1e-9

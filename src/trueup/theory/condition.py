@@ -33,7 +33,7 @@ from trueup.theory.results import Measured
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 # A gain of fewer standard errors than this is not told from none.
 CLEAR = 2.0

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 import numpy as np
 
+from trueup.core.parameters import one_of
 from trueup.errors import TrueupError
-from trueup.parameters import one_of
 from trueup.theory.blue import blue_variance, blue_weights, linear_variance
 from trueup.theory.condition import general_condition
 from trueup.theory.guards import centred, count, number, numbers, per_sample, repeated
@@ -24,7 +24,7 @@ from trueup.theory.results import Measured, Verdict
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 # Probabilities may sum to something this far from 1; slopes may be below 0 by this share of psi/SS.
 ROUNDING = 1e-9

@@ -16,7 +16,7 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 Sign: TypeAlias = Literal["any", "not negative", "positive"]
 

@@ -28,7 +28,7 @@ from trueup.theory.spread import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 
 def risk_given_truth(

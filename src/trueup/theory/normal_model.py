@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from trueup.arrays import Floats
+from trueup.core.arrays import Floats
 from trueup.errors import TrueupError
 from trueup.theory.guards import centred, number, numbers, per_sample, repeated, strength
 from trueup.theory.results import Measured

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 
 class Measured(NamedTuple):

@@ -16,7 +16,7 @@ from trueup.theory.guards import count, number, numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
 
 # Gauss-Legendre nodes, and where the integrand has fallen below exp(-TAIL / 2).
 NODES = 128

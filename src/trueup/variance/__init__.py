@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
+from trueup.variance.contract import Certainty
 from trueup.variance.moderated import moderated
 from trueup.variance.paper import psi_h, psi_h_per_answer
 from trueup.variance.plugin import blue, plugin
 from trueup.variance.resample import bootstrap, jackknife
 from trueup.variance.sandwich import mean_sandwich, sandwich
-from trueup.variance.sureness import Certainty
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
+    from trueup.answers.answers import Answers
+    from trueup.core.arrays import Floats
 
 __all__ = [
     "Certainty",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.arrays import segment_sum
+from trueup.core.arrays import segment_sum
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
 from trueup.variance.robust import robust
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Kept
-    from trueup.variance.sureness import Certainty
+    from trueup.variance.contract import Certainty
 
 #: Pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
 PATTERN = 10.0

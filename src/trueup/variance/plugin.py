@@ -11,9 +11,9 @@ from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Kept
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms.driver import run
+from trueup.answers.panels import folds
 from trueup.errors import TrueupError
-from trueup.panels import folds
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats, Ints
+    from trueup.answers.answers import Answers
+    from trueup.core.arrays import Floats, Ints
 
 GROUPS = 20
 PANELS = 200

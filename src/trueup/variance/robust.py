@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.arrays import offsets, rectangles, segment_sum
-from trueup.block import ROUNDING
-from trueup.draws import cut
+from trueup.answers.block import ROUNDING
+from trueup.core.arrays import offsets, rectangles, segment_sum
+from trueup.core.sampling import cut
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trueup.arrays import Floats
-    from trueup.block import Block
-    from trueup.draws import Cut
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
+    from trueup.core.sampling import Cut
     from trueup.engines.protocol import Engine, Kept
-    from trueup.variance.sureness import Certainty
+    from trueup.variance.contract import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
 #: A median absolute deviation times this is the standard deviation, for normal answers.

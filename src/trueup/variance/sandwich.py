@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.arrays import segment_sum
+from trueup.core.arrays import segment_sum
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Kept, Sweep
 
 

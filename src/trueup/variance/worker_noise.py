@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.driver import learn
+from trueup.algorithms.facts import survey
 from trueup.algorithms.native import Moderated
-from trueup.algorithms.survey import survey
-from trueup.apart import Apart, set_apart
+from trueup.algorithms.screening import Apart, set_apart
 from trueup.engines.memory import engine_of
-from trueup.variance.sureness import Certainty
+from trueup.variance.contract import Certainty
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from trueup.algorithms.contract import Facts
-    from trueup.answers import Answers
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine, Kept
 
 ROUNDS = 12

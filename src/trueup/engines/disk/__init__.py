@@ -3,8 +3,8 @@
 `ingest` reads files into a folder, `Stored` is what is in it, `DiskEngine` visits its blocks.
 """
 
+from trueup.engines.disk.blocks import Stored
 from trueup.engines.disk.engine import DiskEngine
 from trueup.engines.disk.intake import ingest
-from trueup.engines.disk.stored import Stored
 
 __all__ = ["DiskEngine", "Stored", "ingest"]

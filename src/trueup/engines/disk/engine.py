@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from trueup.answers import Answers, Origin
-from trueup.arrays import compact, narrow, offsets
-from trueup.draws import drawn
+from trueup.answers.answers import Answers, Origin
+from trueup.core.arrays import compact, narrow, offsets
+from trueup.core.sampling import drawn
+from trueup.engines.disk.blocks import damaged
+from trueup.engines.disk.checkpoint import Journal
 from trueup.engines.disk.folder import speaking
-from trueup.engines.disk.journal import Journal
-from trueup.engines.disk.stored import damaged
 from trueup.engines.memory import answers_in, check_threads, load_libraries
 from trueup.engines.reduction import Reduction
 from trueup.errors import TrueupError, need, quoted
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from trueup.arrays import Bools, Floats
-    from trueup.block import Block
-    from trueup.engines.disk.stored import Stored
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats
+    from trueup.engines.disk.blocks import Stored
     from trueup.engines.protocol import Kept, Sweep, Visit
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.source import LONGEST_PATH, one_line
+from trueup.io.readers.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

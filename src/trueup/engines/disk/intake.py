@@ -14,26 +14,26 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from trueup.answers.scale import Scale
+from trueup.core.parameters import yes_or_no
+from trueup.engines.disk.blocks import FORMAT, Stored
+from trueup.engines.disk.files import Limits, check_memory_limit, check_stands, open_files
 from trueup.engines.disk.folder import META, Folder, as_one, not_writable, speaking
 from trueup.engines.disk.reading import Asked, make_plan, read_all, refuse
 from trueup.engines.disk.rows import NotWholeNumbersError
 from trueup.engines.disk.sorting import sort
-from trueup.engines.disk.stored import FORMAT, Stored
-from trueup.engines.disk.stream import Limits, check_memory_limit, check_stands, open_files
 from trueup.engines.memory import check_threads
 from trueup.errors import AnswersError, TrueupError, quoted
-from trueup.io.delimited import Layout
 from trueup.io.paths import find_paths
-from trueup.io.source import label_of
-from trueup.parameters import yes_or_no
-from trueup.scale import Scale
+from trueup.io.readers.delimited import Layout
+from trueup.io.readers.source import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
     from pathlib import Path
 
-    from trueup.answers import Duplicates
+    from trueup.answers.answers import Duplicates
     from trueup.engines.disk.reading import Progress
 
 

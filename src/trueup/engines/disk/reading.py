@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from trueup.engines.disk.numeric import NO_NUMBER, examples_of
+from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
+from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, check_alike, common_type
+from trueup.engines.disk.numbers import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
-from trueup.engines.disk.spool import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
-from trueup.engines.disk.stream import EXAMPLES, PLACES, Malformed, check_alike, common_type
 from trueup.errors import AnswersError, counted, need, quoted
-from trueup.io.attribute_columns import named
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
-from trueup.io.source import labelled
+from trueup.io.question_data.columns import named
+from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from trueup.answers import Duplicates
-    from trueup.arrays import Floats, Indices
+    from trueup.answers.answers import Duplicates
+    from trueup.answers.scale import Scale
+    from trueup.core.arrays import Floats, Indices
+    from trueup.engines.disk.buckets import Bucket
+    from trueup.engines.disk.files import File, Limits
     from trueup.engines.disk.folder import Folder
     from trueup.engines.disk.rows import Rows
-    from trueup.engines.disk.spool import Bucket
-    from trueup.engines.disk.stream import File, Limits
-    from trueup.io.delimited import Layout
-    from trueup.scale import Scale
+    from trueup.io.readers.delimited import Layout
 
 Progress = Callable[[str, float], None]
 

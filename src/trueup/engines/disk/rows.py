@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.engines.disk.numeric import NO_ID, Cell, checked_numbers, read_numbers
-from trueup.engines.disk.spool import in_order
+from trueup.engines.disk.buckets import in_order
+from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
 from trueup.errors import MOST_ROWS, AnswersError, first_rows, need, quoted
-from trueup.io.assemble import LARGEST_ANSWER
+from trueup.io.readers.assemble import LARGEST_ANSWER
 
 if TYPE_CHECKING:
-    from trueup.arrays import Bools, Floats, Indices, Ints
-    from trueup.engines.disk.spool import Borders
-    from trueup.scale import Scale
+    from trueup.answers.scale import Scale
+    from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.engines.disk.buckets import Borders
 
 
 class NotWholeNumbersError(Exception):

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.arrays import narrow
-from trueup.block import Block
-from trueup.build import Sort, centre_in_place, merge_repeated, variance_by_id
-from trueup.draws import id_hashes
+from trueup.answers.block import Block
+from trueup.answers.build import Sort, centre_in_place, merge_repeated, variance_by_id
+from trueup.core.arrays import narrow
+from trueup.core.sampling import id_hashes
+from trueup.engines.disk.buckets import in_turn, small_enough
 from trueup.engines.disk.folder import ANSWERS
-from trueup.engines.disk.spool import in_turn, small_enough
 from trueup.engines.memory import load_libraries
 from trueup.errors import AnswersError, counted, need, quoted
-from trueup.io.delimited import whole_number_ids, without_nul
-from trueup.io.native import sort_order
+from trueup.io.readers.delimited import whole_number_ids, without_nul
+from trueup.io.series import sort_order
 from trueup.io.table import Ids
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueup.answers import Duplicates
-    from trueup.arrays import Floats, Indices, Ints
+    from trueup.answers.answers import Duplicates
+    from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.folder import Folder
     from trueup.engines.disk.reading import Asked, Read
     from trueup.engines.disk.rows import Plan
-    from trueup.engines.disk.spool import Bucket
 
 # Answers that a message about repeated ones names.
 NAMED = 3

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.block import Block
-from trueup.build import NAMED, centre_in_place
-from trueup.build import merge_repeated as merge
-from trueup.complete import CompleteBlock
-from trueup.draws import id_hashes
-from trueup.engines.spark.attributes import Attributes, plain
+from trueup.answers.block import Block
+from trueup.answers.build import NAMED, centre_in_place
+from trueup.answers.build import merge_repeated as merge
+from trueup.answers.dense_block import CompleteBlock
+from trueup.core.sampling import id_hashes
+from trueup.engines.spark.question_data import Attributes, plain
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup.scale import Scale
+    from trueup.answers.scale import Scale
 
 #: The columns of the cached DataFrame, a row for each block.
 STORED = (

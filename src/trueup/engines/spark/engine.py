@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from trueup.engines.beside import Beside
+from trueup.answers.scale import Scale
 from trueup.engines.one_panel import OnePanel
 from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
-from trueup.engines.spark.census import take_census
+from trueup.engines.spark.intake import take_census
 from trueup.engines.spark.recipes import Draw, Layer, Number, Step, Stored, Written, frozen
 from trueup.engines.spark.tasks import (
     GATHERED,
@@ -32,18 +32,18 @@ from trueup.engines.spark.tasks import (
     visitor,
     writer,
 )
-from trueup.engines.truths import Truths
+from trueup.engines.vectors import Beside
 from trueup.errors import AnswersError, TrueupError, quoted
-from trueup.scale import Scale
+from trueup.io.question_data.truths import Truths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
-    from trueup.answers import Answers
-    from trueup.arrays import Bools, Floats
-    from trueup.block import Block
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats
     from trueup.engines.protocol import Journal, Kept, Sweep, Visit
     from trueup.engines.spark.recipes import Recipe
     from trueup.io.table import Ids
@@ -125,7 +125,7 @@ class SparkEngine:
     duplicates : {"error", "mean"}
         What to do when a worker answered a question more than once.
     transform, bounds
-        The scale on which answers are combined, see `trueup.scale.Scale`.
+        The scale on which answers are combined, see `trueup.answers.scale.Scale`.
     answer_variance, worker_variance
         As in `Answers.from_frame`.
     groups : str, optional

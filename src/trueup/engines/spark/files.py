@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.engines.disk.stream import File, ParquetFile, check_stands, open_alike, unified_type
-from trueup.engines.spark.census import fault
+from trueup.engines.disk.files import File, ParquetFile, check_stands, open_alike, unified_type
+from trueup.engines.spark.intake import fault
 from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
-from trueup.io.delimited import DELIMITERS, read_header
-from trueup.io.files import FORMATS
-from trueup.io.source import label_of, labelled, one_line
-from trueup.io.text import Text
+from trueup.io.readers.delimited import DELIMITERS, read_header
+from trueup.io.readers.files import FORMATS
+from trueup.io.readers.source import label_of, labelled, one_line
+from trueup.io.readers.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from trueup.io.delimited import Layout
+    from trueup.io.readers.delimited import Layout
 
 # Columns beside those that are wanted: a row that has not the fields of the header, the file it is in, and whether its
 # last value goes over the end of a line.

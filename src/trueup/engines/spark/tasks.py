@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers import Answers, Origin
-from trueup.arrays import compact, expand, narrow, offsets
+from trueup.answers.answers import Answers, Origin
+from trueup.core.arrays import compact, expand, narrow, offsets
 from trueup.engines.protocol import Sweep
 from trueup.engines.reduction import Reduction
 from trueup.engines.spark.blocks import one_row, pack, read_ids, unpack, write_ids
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup.arrays import Floats
-    from trueup.block import Block
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Kept
     from trueup.engines.spark.blocks import Reader
     from trueup.engines.spark.engine import SparkProblem

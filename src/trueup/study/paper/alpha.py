@@ -10,7 +10,7 @@ from trueup.report.page import Section, Table
 from trueup.theory import general_condition
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
     from trueup.study.paper.context import Context
 
 SAMPLES = 10_000

@@ -16,7 +16,7 @@ from trueup.study.sources import Sampled, Synthetic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueup.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.study.harness import Cell
     from trueup.study.paper.context import Context
     from trueup.study.sources import Source

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup._estimate import estimate
 from trueup.datasets.published import table1
 from trueup.datasets.simulate import simulate
-from trueup.estimation import estimate
 from trueup.report.page import Figure, Section, Table
 from trueup.shrinkage import EBE, MEBE, ShrinkRule, Stein
 from trueup.study.paper.charts import curves

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms import find, run
-from trueup.arrays import segment_sum
+from trueup.core.arrays import segment_sum
 from trueup.report.page import Figure, Section, Table
 from trueup.shrinkage import EBE
 from trueup.study.harness import ratio_interval, seed_of
@@ -16,7 +16,7 @@ from trueup.study.sources import Synthetic
 from trueup.variance import plugin
 
 if TYPE_CHECKING:
-    from trueup.arrays import Floats
+    from trueup.core.arrays import Floats
     from trueup.study.paper.context import Context
     from trueup.study.sources import Source
 

@@ -1,0 +1,70 @@
+"""How much of the step to take: mean ratios against the caution factor.
+
+The estimates of a panel are a straight line in the caution factor, so that the risk of a cell is a parabola, known
+everywhere from three of its values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evidence.second_step.charts import lines
+from evidence.second_step.rules import OURS, SHIPPED
+from evidence.second_step.words import mean
+from trueup.report.page import Figure, Table
+from trueup.shrinkage.normal import CAUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trueup.study.harness import Cell
+
+FACTORS = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
+RUN = {"ours, 0.3": 0.3, SHIPPED: CAUTION, OURS: 1.0}
+ALL = "mean of the sets"
+
+
+def caution_rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return the mean ratio of each data set at each factor, and the mean of the sets."""
+    found: dict[tuple[str, int, int, str], dict[str, float]] = {}
+    for cell in cells:
+        found.setdefault((cell.source, cell.n, cell.m, cell.method), {})[cell.step] = cell.ratio
+    rows: list[dict[str, Any]] = []
+    for source in dict.fromkeys(cell.source for cell in cells):
+        here = [each for (name, *_), each in found.items() if name == source]
+        ratios = np.array([[each[step] for step in RUN] for each in here])
+        curve = np.polynomial.Polynomial.fit(
+            list(RUN.values()), ratios.mean(axis=0), 2, domain=[-1, 1]
+        )
+        rows += [{"data": source, "factor": g, "ratio": float(curve(g))} for g in FACTORS]
+    for factor in FACTORS:
+        every = mean(row["ratio"] for row in rows if row["factor"] == factor)
+        rows.append({"data": ALL, "factor": factor, "ratio": every})
+    return rows
+
+
+def caution_figure(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Draw the mean ratio against the factor."""
+    best = min((row for row in rows if row["data"] == ALL), key=lambda row: row["ratio"])
+    return Figure(
+        f"How much of the step to take: over all sets the mean ratio is smallest at {best['factor']}",
+        lines(
+            sorted(rows, key=lambda row: row["data"] != ALL), x="factor", y="ratio", colour="data"
+        ),
+        note="Mean ratio over all cells of a data set. Where workers share errors a smaller step does less harm.",
+    )
+
+
+def caution_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """List the mean ratio at each factor."""
+    found = {(row["data"], row["factor"]): round(row["ratio"], 3) for row in rows}
+    names = sorted(
+        {row["data"] for row in rows} - {ALL}, key=lambda name: -found[name, FACTORS[-1]]
+    )
+    return Table(
+        "Mean ratio of risks at each caution factor",
+        ["data", *(str(factor) for factor in FACTORS)],
+        [[name, *(found[name, factor] for factor in FACTORS)] for name in (*names, ALL)],
+    )

@@ -1,0 +1,200 @@
+"""What the parts of the study share: how much to sample, where the data are, what was found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import trueup
+from evidence.second_step import rules
+from trueup.algorithms import CATD
+from trueup.datasets import load
+from trueup.errors import TrueupError
+from trueup.study.harness import Cell, Grid, SecondStep, study
+from trueup.study.sources import Sampled, Synthetic
+from trueup.study.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from trueup.algorithms import Algorithm
+    from trueup.core.arrays import Ints
+    from trueup.study.sources import Source
+
+#: True values that are simulated, by name: options of `trueup.simulate`.
+TRUTHS: dict[str, dict[str, Any]] = {
+    "constant": {"truth": "constant"},
+    "N(0, 0.09)": {"truth_scale": 0.3},
+    "N(0, 1)": {},
+    "N(0, 25)": {"truth_scale": 5.0},
+    "three clusters": {"truth": "clustered"},
+    "two points": {"truth": "two_points"},
+    "Student t2": {"truth": "heavy"},
+    "exponential": {"truth": "exponential", "truth_scale": 2.0},
+    "90% zero": {"truth": "mostly_zero"},
+}
+#: Standard deviation of the biases of simulated workers.
+BIAS = 0.3
+#: The real data sets, and those of them in which few workers share many questions.
+SETS = ("groceries", "dots", "pies", "calories", "population", "emotions", "nflx_public")
+SPARSE = ("calories", "population")
+CATD_PAPER = CATD(preset="paper")
+# Source files whose change makes finished cells worthless.
+RESULTS_FROM = (
+    "algorithms/", "answers/", "core/", "datasets/", "engines/", "pipeline/", "shrinkage/", "variance/",
+    "study/harness.py", "study/sources.py",
+)  # fmt: skip
+
+
+def fingerprint() -> str:
+    """Return a short name of the code that results come from."""
+    home = Path(trueup.__file__).parent
+    code = sha256()
+    for path in sorted(home.rglob("*.py")):
+        name = path.relative_to(home).as_posix()
+        if "/" not in name or name.startswith(RESULTS_FROM):
+            code.update(name.encode() + path.read_bytes())
+    code.update(Path(__file__).with_name("designs.py").read_bytes())
+    return code.hexdigest()[:10]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure that was found, and the range it should be in."""
+
+    number: int
+    what: str
+    found: str
+    wanted: str
+    reached: bool
+
+
+@dataclass
+class Context:
+    """Sizes and places of one run, and what came out so far.
+
+    Attributes
+    ----------
+    samples : int
+        Panels of a cell.
+    rules : sequence of SecondStep
+        What is judged on the synthetic grid and on real data.
+    cells : list
+        Part and result of each cell of the grids.
+    rows : dict
+        Tidy tables of the other parts, by name.
+    points : list of Point
+        Figures with a range they should be in.
+    code : str
+        Name of the code that results come from.
+    """
+
+    out: Path
+    samples: int = 200
+    quick: bool = False
+    data: str | None = None
+    seed: int = 0
+    progress: bool = True
+    rules: Sequence[SecondStep] = field(default_factory=lambda: rules.RULES)
+    cells: list[tuple[str, Cell]] = field(default_factory=list)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
+    code: str = field(default_factory=fingerprint)
+    _loaded: dict[str, Sampled | TrueupError] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> Path:
+        """The folder of finished cells; another one whenever the code that makes them has changed."""
+        return self.out / f"finished-{self.code}"
+
+    def cells_of(
+        self,
+        part: str,
+        sources: Sequence[Source],
+        sizes: Sequence[tuple[int, int]],
+        methods: Sequence[str | Algorithm],
+        steps: Sequence[SecondStep] | None = None,
+        *,
+        samples: int | None = None,
+        fewer: dict[str, int] | None = None,
+    ) -> list[Cell]:
+        """Run a grid and remember its cells."""
+        grid = Grid(
+            sources=sources,
+            sizes=sizes,
+            methods=methods,
+            steps=self.rules if steps is None else steps,
+            samples=samples or self.samples,
+            fewer=fewer,
+            seed=self.seed,
+        )
+        cells = study(grid, out=self.finished, name=part, progress=self.progress)
+        self.cells += [(part, cell) for cell in cells]
+        return cells
+
+    def rows_of(
+        self, part: str, tasks: Iterable[tuple[str, Callable[[], list[dict[str, Any]]]]]
+    ) -> list[dict[str, Any]]:
+        """Run tasks that make rows, but those that are finished, and remember the rows."""
+        store = Store(self.finished, part)
+        rows: list[dict[str, Any]] = []
+        for name, task in tasks:
+            key = f"{name}, {self.samples} samples, seed {self.seed}"
+            found = store.find(key)
+            if found is None:
+                found = task()
+                store.keep(key, found)
+            rows += found
+        self.rows[part] = rows
+        return rows
+
+    def synthetic(
+        self, names: Iterable[str] | None = None, *, bias: float = BIAS
+    ) -> list[Synthetic]:
+        """Return simulators of these truths, or of all."""
+        names = TRUTHS if names is None else names
+        return [Synthetic(name, TRUTHS[name] | ({"bias": bias} if bias else {})) for name in names]
+
+    def real(self, name: str) -> Sampled:
+        """Load a data set, and keep the questions whose truth is known."""
+        if name not in self._loaded:
+            try:
+                self._loaded[name] = _load(name, self.data)
+            except TrueupError as error:
+                self._loaded[name] = error
+        found = self._loaded[name]
+        if isinstance(found, TrueupError):
+            raise found
+        return found
+
+    def here(self, names: Iterable[str]) -> tuple[list[Sampled], str]:
+        """Load the data sets that are here, and say which are not."""
+        found, missing = [], []
+        for name in names:
+            try:
+                found.append(self.real(name))
+            except TrueupError:
+                missing.append(name)
+        sentence = f"Not run, because the data are not here: {', '.join(missing)}."
+        return found, sentence if missing else ""
+
+
+def _load(name: str, data: str | None) -> Sampled:
+    options = {"transform": "log1p"} if name == "population" else {}
+    dataset = load(name, data=data, **options)
+    answers = dataset.answers
+    if dataset.truth is None:
+        return Sampled(name, answers, None)
+    truth = answers.scale.forward(dataset.truth_array)
+    known = np.flatnonzero(np.isfinite(truth))
+    if len(known) < answers.n_questions:
+        answers = answers.subset(known)
+    blocks: Ints | None = None
+    if dataset.blocks is not None:
+        names = [str(dataset.blocks[id_]) for id_ in answers.question_ids.tolist()]
+        blocks = np.unique(names, return_inverse=True)[1]
+    return Sampled(name, answers, truth[known], sparse=name in SPARSE, blocks=blocks)

@@ -1,0 +1,253 @@
+"""Real answers: sub-panels of seven data sets, eight first steps; where shrinking can help and where it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evidence.second_step.caution import caution_figure, caution_rows, caution_table
+from evidence.second_step.charts import lines
+from evidence.second_step.context import CATD_PAPER, SETS, Point
+from evidence.second_step.rules import OURS, PRINTED, RIGHT, Ours
+from evidence.second_step.words import (
+    averages,
+    beyond,
+    by,
+    mean,
+    median,
+    named,
+    several,
+    worst_cells,
+)
+from trueup.errors import TrueupError
+from trueup.report.page import Figure, Section, Table
+from trueup.study.harness import SecondStep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidence.second_step.context import Context
+    from trueup.algorithms import Algorithm
+    from trueup.study.harness import Cell
+
+METHODS: tuple[str | Algorithm, ...] = (
+    "mean", "median", "crh", CATD_PAPER, "gtm", "iptd", "kdem", "native",
+)  # fmt: skip
+KDEM_SAMPLES = 40
+#: A third size of the step: with it the risk at every other size is known.
+SMALL = SecondStep("ours, 0.3", None, Ours(caution=0.3))
+# A gain of the best linear step below this is too small to have a share of.
+GAIN = 0.03
+
+
+def real_data(context: Context) -> Section:
+    """Run all second steps on the real data sets that are here."""
+    sources, missing = context.here(SETS)
+    if not sources:
+        raise TrueupError(f"none of the data sets is here ({', '.join(SETS)})")
+    sizes = [(n, m) for n in (2, 3, 5, 10, 20) for m in (5, 10, 20, 50, 140)]
+    methods = METHODS
+    if context.quick:
+        sizes, methods = [(3, 10), (10, 20)], ("mean", "median", "crh", CATD_PAPER, "native")
+    cells = context.cells_of(
+        "real_data",
+        sources,
+        sizes,
+        methods,
+        [*context.rules, SMALL],
+        fewer={"kdem": min(KDEM_SAMPLES, context.samples)},
+    )
+    names = [step.name for step in context.rules]
+    mine = [cell for cell in cells if cell.step == OURS]
+    can = [cell for cell in mine if cell.oracle_b > 0]
+    above, hurt = beyond(can), [cell for cell in mine if cell.oracle_b <= 0]
+    table = {
+        step: (mean(c.ratio for c in cells if c.step == step), len(beyond(_of(cells, step))))
+        for step in names
+    }
+    curve = caution_rows(cells)
+    context.rows["caution"] = curve
+    _points(context, cells)
+    overall = "; ".join(
+        f"{step} {ratio:.2f} (above 1: {count / len(mine):.0%})"
+        for step, (ratio, count) in table.items()
+    )
+    return Section(
+        title=(
+            f"Real answers: mean ratio {table[OURS][0]:.2f} against {table[PRINTED][0]:.2f} with the variance as "
+            f"printed; {len(above)} of {len(can)} cells that can be helped are harmed"
+        ),
+        verdict=(
+            "Wanted: no harm where shrinking can help. Where the best linear step in hindsight shrinks (B > 0, "
+            f"{len(can)} of {len(mine)} cells), ours is above 1 beyond two standard errors in "
+            f"{len(above)} cells: {several([named(cell) for cell in above])}. In the other {len(hurt)} "
+            "cells the workers share an error that makes every shrinkage do harm: mean ratio "
+            f"{mean(c.ratio for c in hurt):.3f}, worst {max((c.ratio for c in hurt), default=1.0):.2f}. Mean ratio "
+            f"over all cells, and share of cells above 1 beyond two standard errors: {overall}."
+        ),
+        holds=None if above else True,
+        text=(
+            f"Random sub-panels of n workers and m questions, {context.samples} a cell (KDEm at most {KDEM_SAMPLES}). "
+            "In calories and population n random answers to each question are drawn instead of n workers; population "
+            "on the scale log(1 + x), emotions inside its blocks, nflx_public against the mean of the other subjects. "
+            f"B is estimated from the same panels, which favours every second step a little. {missing}"
+        ),
+        figures=[*_figures(cells, names), caution_figure(curve)],
+        tables=[
+            _summary(cells, names),
+            worst_cells(can, [OURS], f"Worst cells for ours among those with B > 0, of {len(can)}"),
+            _by_method(cells),
+            _share_of_oracle(cells),
+            caution_table(curve),
+            _coverage(mine),
+        ],
+    )
+
+
+def _of(cells: Sequence[Cell], step: str) -> list[Cell]:
+    return [cell for cell in cells if cell.step == step]
+
+
+def _figures(cells: Sequence[Cell], names: Sequence[str]) -> list[Figure]:
+    shown = [cell for cell in cells if cell.step in names and cell.step != PRINTED]
+    ratios = averages(shown, "source", "n", "step", of=median)
+    best = averages(_of(cells, OURS), "source", "n", value="oracle", of=median)
+    ratios += [
+        {"source": r["source"], "n": r["n"], "step": "best linear", "ratio": r["oracle"]}
+        for r in best
+    ]
+    covered = averages(_of(cells, OURS), "source", "n", value="coverage")
+    return [
+        Figure(
+            "Risk after / before the second step against the number of workers, by data set",
+            lines(ratios, x="n", y="ratio", colour="step", panel="source"),
+            note="Median over first steps and numbers of questions, without psi_H, beside whose ratios the others "
+            "could not be told apart. Below the dashed line the second step helps. Best linear is the best common "
+            "factor in hindsight; where it lies below 1 although all others lie above, it moves estimates apart.",
+        ),
+        Figure(
+            "Coverage of the 95% intervals of ours, by data set",
+            lines(covered, x="n", y="coverage", colour="source", rule=0.95),
+            note="Averaged over first steps and numbers of questions. An error that all workers share is not in the "
+            "intervals, and the more workers there are the larger it is beside them.",
+        ),
+    ]
+
+
+def _summary(cells: Sequence[Cell], names: Sequence[str]) -> Table:
+    """Cells that can be helped and cells that cannot, by data set."""
+    rows = []
+    for (source,), each in by(cells, "source").items():
+        can = [cell for cell in each if cell.oracle_b > 0]
+        cannot = [cell for cell in each if cell.oracle_b <= 0]
+        row: list[object] = [source, len(_of(can, OURS))]
+        for step in names:
+            mine = _of(can, step)
+            share = len(beyond(mine)) / len(mine) if mine else float("nan")
+            row += [f"{share:.0%}" if mine else "–", _worst(mine), _mean(mine)]
+        row.append(round(mean(cell.oracle for cell in _of(can, OURS)), 3))
+        row.append(len(_of(cannot, OURS)))
+        for step in names:
+            row += [_mean(_of(cannot, step))]
+        row.append(_worst(_of(cannot, OURS)))
+        rows.append((max(cell.ratio for cell in _of(each, OURS)), row))
+    rows.sort(key=lambda pair: -pair[0])
+    heads = ["data", "cells B > 0"]
+    for step in names:
+        heads += [f"{step}: above 1", "worst", "mean"]
+    heads += ["best linear", "cells B <= 0", *(f"{step}: mean" for step in names), f"{OURS}: worst"]
+    title = "Cells in which shrinking can help, and the others"
+    return Table(title, heads, [row for _, row in rows])
+
+
+def _mean(cells: Sequence[Cell]) -> float:
+    return round(mean(cell.ratio for cell in cells), 3)
+
+
+def _worst(cells: Sequence[Cell]) -> float:
+    return round(max((cell.ratio for cell in cells), default=float("nan")), 3)
+
+
+def _by_method(cells: Sequence[Cell]) -> Table:
+    """Ratios of each first step, averaged over m."""
+    workers = sorted({cell.n for cell in cells})
+    rows = []
+    for (source, method), each in by(cells, "source", "method").items():
+        row: list[object] = [source, method]
+        for n in workers:
+            mine = [cell for cell in _of(each, OURS) if cell.n == n]
+            if not mine:
+                row.append("–")
+                continue
+            figures = [_mean([c for c in _of(each, s) if c.n == n]) for s in (PRINTED, RIGHT, OURS)]
+            best = mean(cell.oracle for cell in mine)
+            star = "*" if mean(float(cell.oracle_b <= 0) for cell in mine) >= 0.5 else ""
+            row.append(" / ".join(f"{value:.2f}" for value in (*figures, best)) + star)
+        rows.append((mean(c.ratio for c in _of(each, OURS)), row))
+    rows.sort(key=lambda pair: -pair[0])
+    return Table(
+        f"{PRINTED} / {RIGHT} / {OURS} / best linear, averaged over m; a star: B <= 0 in at least half of the cells",
+        ["data", "first step", *(f"n={n}" for n in workers)],
+        [row for _, row in rows],
+    )
+
+
+def _share_of_oracle(cells: Sequence[Cell]) -> Table:
+    rows = []
+    for (method,), each in by(_of(cells, OURS), "method").items():
+        worth = [cell for cell in each if cell.oracle_b > 0 and 1 - cell.oracle > GAIN]
+        best = sum(1 - cell.oracle for cell in worth)
+        share = sum(1 - cell.ratio for cell in worth) / best if worth else float("nan")
+        rows.append([method, len(worth), round(share, 2)])
+    rows.sort(key=lambda row: float(str(row[2])))
+    return Table(
+        f"Share of the gain of the best linear step, where that is above {GAIN:.0%} and B > 0",
+        ["first step", "cells", "share"],
+        rows,
+    )
+
+
+def _coverage(mine: Sequence[Cell]) -> Table:
+    workers = sorted({cell.n for cell in mine})
+    rows = [
+        [source, *(round(mean(c.coverage for c in each if c.n == n), 2) for n in workers)]
+        for (source,), each in by(mine, "source").items()
+    ]
+    return Table(
+        "Coverage of the 95% intervals of ours, averaged over first steps and m",
+        ["data", *(f"n={n}" for n in workers)],
+        sorted(rows, key=lambda row: float(str(row[-2]))),
+    )
+
+
+def _points(context: Context, cells: Sequence[Cell]) -> None:
+    """Note the figures that have a range they should be in."""
+
+    def average(source: str, method: str, n: int, step: str = OURS) -> float:
+        return mean(
+            c.ratio for c in cells if (c.source, c.method, c.n, c.step) == (source, method, n, step)
+        )
+
+    def note(what: str, value: float, low: float, high: float) -> None:
+        if value == value:
+            wanted = f"{low:.2f} to {high:.2f}" if low else f"at most {high:.2f}"
+            point = Point(7, what, f"{value:.3f}", wanted, low <= value <= high)
+            context.points.append(point)
+
+    note("emotions, plain mean, n = 2, averaged over m", average("emotions", "mean", 2), 0.85, 0.92)
+    note("emotions, plain mean, n = 10", average("emotions", "mean", 10), 0.0, 1.02)
+    nflx = [cell for cell in cells if cell.source == "nflx_public" and cell.step == OURS]
+    if nflx:
+        above = beyond(nflx)
+        text = f"Cells of nflx_public above 1 beyond two standard errors, of {len(nflx)}"
+        found = f"{len(above)} ({several([named(cell) for cell in above])})"
+        context.points.append(Point(7, text, found, "0", not above))
+    pies = mean(
+        c.ratio
+        for c in cells
+        if (c.source, c.method, c.n, c.m, c.step) == ("pies", "catd", 10, 10, OURS)
+    )
+    note("CATD on pies, n = 10, m = 10", pies, 0.0, 1.05)
+    for method, most in (("mean", 0.6), ("native", 0.6), ("crh", 1.1), ("catd", 1.1)):
+        printed = average("population", method, 3, PRINTED)
+        what = f"population (log), {method}, n = 3, averaged over m; psi_H has {printed:.2f}"
+        note(what, average("population", method, 3), 0.0, most)

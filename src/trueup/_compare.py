@@ -1,0 +1,328 @@
+"""compare(): a leaderboard of first steps, with and without the second.
+
+Getting the answers to compare is one thing, and depends on where they are; comparing them is another, and happens in
+memory: `Contest` knows nothing of engines.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits, run
+from trueup.algorithms.registry import find
+from trueup.answers.answers import Answers
+from trueup.answers.panels import folds
+from trueup.core.progress import Progress
+from trueup.core.sampling import check_seed, cut
+from trueup.engines.memory import MemoryEngine, check_threads
+from trueup.errors import AnswersError, TrueupError
+from trueup.io.frames_out import make_frame
+from trueup.io.paths import check_present
+from trueup.io.question_data.columns import is_file_name
+from trueup.io.question_data.forms import is_column
+from trueup.io.question_data.read import NO_OPTIONS, read_gold
+from trueup.io.series import loaded
+from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
+from trueup.pipeline.shrink import second_step
+from trueup.shrinkage import Identity
+from trueup.shrinkage import find as find_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from trueup.algorithms.contract import Algorithm
+    from trueup.answers.answers import Duplicates
+    from trueup.answers.panels import Folds
+    from trueup.core.arrays import Floats, Ints
+    from trueup.core.sampling import Cut
+    from trueup.engines.protocol import Engine
+    from trueup.io.question_data.columns import How
+    from trueup.shrinkage import ShrinkRule
+
+
+def compare(
+    answers: Any,
+    methods: Sequence[str | Algorithm] | None = None,
+    truth: Any = None,
+    *,
+    shrink: str | ShrinkRule = "adaptive",
+    max_iter: int = MAX_ITER,
+    tol: float = TOLERANCE,
+    seed: int = 0,
+    progress: bool = False,
+    threads: int | None = None,
+    transform: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    worker_variance: Any = None,
+    answer_variance: Any = None,
+    duplicates: Duplicates = "error",
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+) -> Any:
+    """Compare first steps, each with and without a second step, on workers they have not seen.
+
+    The workers are split into five folds, and the answers of each fold are predicted from those of the others; held-out
+    answers are drawn in to five robust standard deviations from the median of their question. A held-out error is the
+    noise of the answer plus the error of the estimate, so that differences between rows count, not ratios. Of more
+    than 50,000 questions, or about five million answers, a sample of questions is compared; which ones follows from
+    their ids and the seed.
+
+    Parameters
+    ----------
+    answers, transform, bounds, worker_variance, answer_variance, duplicates, question, worker, answer
+        As for `trueup.estimate`. Errors are on the scale on which the answers are combined.
+    methods : sequence of str or Algorithm, optional
+        First steps; default: those that `method="auto"` chooses among.
+    truth : mapping, frame or array, optional
+        Known truths of some or all questions: then the error against them is shown as well.
+    shrink : str or ShrinkRule
+        The second step.
+    max_iter, tol, seed, progress, threads
+        As for `trueup.estimate`.
+
+    Returns
+    -------
+    frame of the caller's kind, the best first
+        `method`, `shrink`; `held_out` and `held_out_se`, mean squared error on held-out answers and its standard error;
+        `behind` and `behind_se`, how much more that is than for the best row; with truth `risk` and `risk_se`, mean
+        squared error against it; `seconds`.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> answers, truth = trueup.simulate(workers=8, questions=40, seed=3)
+    >>> board = trueup.compare(answers, ["mean", "native"], truth)
+    >>> sorted(set(board["method"]))
+    ['mean', 'native']
+    """
+    contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
+    data = Answers.of(
+        answers,
+        question=question,
+        worker=worker,
+        answer=answer,
+        transform=transform,
+        bounds=bounds,
+        worker_variance=worker_variance,
+        answer_variance=answer_variance,
+        duplicates=duplicates,
+    )
+    if data.n_panels > 1:
+        raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
+    known = read_gold(truth, data, answers, question=question, argument="truth")
+    engine = MemoryEngine(data, threads=threads)
+    drawn = cut(engine, seed)
+    sample = _gathered(engine, drawn)
+    if known is not None and drawn.limit is not None:
+        known = known[engine.kept("draw") < drawn.limit]
+    with Progress("compare", len(contest.algorithms), shown=progress) as bar:
+        return make_frame(data.origin.kind, contest.board(sample, known, bar))
+
+
+def compare_on(
+    engine: Engine,
+    contest: Contest,
+    truth: Any,
+    bar: Progress,
+    *,
+    question: str = "question",
+    how: How = NO_OPTIONS,
+) -> Any:
+    """Compare on answers that are not in memory: a sample of them is brought here.
+
+    `truth` has passed `check_truth`; `how` says how a text file of truths is written.
+
+    Returns
+    -------
+    pyarrow table
+        As for `compare`.
+    """
+    drawn = cut(engine, contest.seed)
+    sample = _gathered(engine, drawn)
+    try:
+        known = read_gold(truth, sample, question=question, how=how, argument="truth")
+    except AnswersError as error:
+        if drawn.limit is None:
+            raise
+        asked = f"{sample.n_questions:,} of {engine.problem.n_questions:,} questions"
+        raise AnswersError(f"{error} These are a sample of {asked}.") from error
+    bar.step("answers gathered")
+    return make_frame("pyarrow", contest.board(sample, known, bar))
+
+
+def _gathered(engine: Engine, drawn: Cut) -> Answers:
+    return engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)
+
+
+def check_truth(truth: Any) -> None:
+    """Refuse, before answers are read that are not in memory, truths that do not say which question they are of."""
+    if isinstance(truth, PathLike) or (isinstance(truth, str) and is_file_name(truth)):
+        try:
+            check_present(Path(truth))
+        except AnswersError as error:
+            raise AnswersError(f"truth: {error}") from error
+        return
+    pandas = loaded("pandas")
+    indexed = pandas is not None and isinstance(truth, pandas.Series)
+    if isinstance(truth, str) or (truth is not None and is_column(truth) and not indexed):
+        raise TrueupError(
+            "truth: with answers that are not in memory it must say which questions it is of. Give a file or frame "
+            'with the columns "question" and "truth", or a mapping from question to truth.'
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """What is compared, and how.
+
+    Attributes
+    ----------
+    algorithms, rules : sequences
+        First and second steps; every one of the first is joined with every one of the second.
+    seed : int
+        Of the sample of questions and the folds of workers.
+    limits : dict
+        Those of `trueup.algorithms.run`.
+    """
+
+    algorithms: Sequence[Algorithm]
+    rules: Sequence[ShrinkRule]
+    seed: int
+    limits: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        methods: Sequence[str | Algorithm] | None,
+        shrink: str | ShrinkRule,
+        *,
+        max_iter: int,
+        tol: float,
+        seed: int,
+        threads: int | None = None,
+    ) -> Self:
+        """Check what was asked for, before answers are read."""
+        algorithms = [find(each) for each in (CANDIDATES if methods is None else methods)]
+        if not algorithms:
+            raise TrueupError("methods: found none, name at least one first step.")
+        rule = find_rule(shrink)
+        check_limits(max_iter, tol)
+        check_seed(seed)
+        check_threads(threads)
+        limits: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "threads": threads}
+        rules = [rule] if isinstance(rule, Identity) else [Identity(), rule]
+        return cls(algorithms, rules, seed, limits)
+
+    @property
+    def labels(self) -> list[str]:
+        """Name of each first step; two versions of one are told apart by their parameters."""
+        names = [each.name for each in self.algorithms]
+        return [
+            name if names.count(name) == 1 else repr(each)
+            for name, each in zip(names, self.algorithms, strict=True)
+        ]
+
+    def board(self, data: Answers, known: Floats | None, bar: Progress) -> dict[str, Any]:
+        """Compare on these answers; return the columns of the table.
+
+        `known` are truths of their questions, in the unit of the answers and NaN where unknown.
+        """
+        if data.n_workers < FEWEST_WORKERS or (data.counts < 2).all():
+            raise TrueupError(
+                f"answers: {FEWEST_WORKERS} workers and a question with two answers are needed to hold some out."
+            )
+        if known is not None:
+            if np.isnan(known).all():
+                raise TrueupError(
+                    f"truth: found none for the {data.n_questions:,} questions that are compared. Leave it out."
+                )
+            known = data.scale.forward(known)
+        split, target = folds(data, FOLDS, seed=self.seed), winsorised(data)
+        rows: list[dict[str, Any]] = []
+        losses: list[Floats] = []
+        for label, algorithm in zip(self.labels, self.algorithms, strict=True):
+            for row, loss in self._rows(data, label, algorithm, split, target, known):
+                rows.append(row)
+                losses.append(loss)
+            bar.step(algorithm.name)
+        return _table(rows, losses, _predicted(data, split))
+
+    def _rows(
+        self,
+        data: Answers,
+        label: str,
+        algorithm: Algorithm,
+        split: Folds,
+        target: Floats,
+        truth: Floats | None,
+    ) -> list[tuple[dict[str, Any], Floats]]:
+        """Run one first step with every second step; return rows, and losses by question."""
+        start = time.perf_counter()
+        training = run(algorithm, split.training, **self.limits)
+        whole = run(algorithm, data, **self.limits) if truth is not None else None
+        first = time.perf_counter() - start
+        found = []
+        for rule in self.rules:
+            start = time.perf_counter()
+            moved = second_step(split.training, training, rule, seed=self.seed)
+            away = moved.posterior.mean - split.training.centre
+            row: dict[str, Any] = {"method": label, "shrink": rule.name}
+            if whole is not None and truth is not None:
+                mean = second_step(data, whole, rule, seed=self.seed).posterior.mean
+                error = (mean - truth) ** 2
+                error = error[np.isfinite(error)]
+                row["risk"] = float(error.mean())
+                degrees = len(error) * (len(error) - 1)
+                row["risk_se"] = _length(error - error.mean()) / degrees**0.5 if degrees else np.nan
+            row["seconds"] = first + time.perf_counter() - start
+            found.append((row, held_out(data, split, away, target)))
+        return found
+
+
+def _predicted(data: Answers, split: Folds) -> Ints:
+    """Return how many answers of each question were held out and could be predicted."""
+    trained = np.zeros((FOLDS, data.n_questions), dtype=bool)
+    trained[split.fold, split.question] = True
+    asked = np.repeat(np.arange(data.n_questions), data.counts)
+    usable = trained[split.of_worker[data.workers], asked]
+    return np.bincount(asked, usable, minlength=data.n_questions).astype(np.int64)
+
+
+def _length(values: Floats) -> float:
+    """Return the root of the sum of squares, also of numbers that are squares themselves and have none."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.sum((values / largest) ** 2))) if largest > 0 else 0.0
+
+
+def _table(rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints) -> dict[str, Any]:
+    """Return the columns, best row first."""
+    total = max(int(predicted.sum()), 1)
+    sums = np.array([loss.sum() for loss in losses])
+    order = np.argsort(sums, kind="stable")
+    best = losses[int(order[0])]
+
+    def error(each: Floats) -> float:
+        """Standard error of a mean over answers, questions being independent."""
+        rest = each - each.sum() / total * predicted
+        return _length(rest) / total
+
+    table: dict[str, Any] = {
+        "method": np.array([rows[i]["method"] for i in order], dtype=object),
+        "shrink": np.array([rows[i]["shrink"] for i in order], dtype=object),
+        "held_out": sums[order] / total,
+        "held_out_se": np.array([error(losses[i]) for i in order]),
+        "behind": (sums[order] - sums[order[0]]) / total,
+        "behind_se": np.array([error(losses[i] - best) for i in order]),
+    }
+    for name in ("risk", "risk_se", "seconds"):
+        if name in rows[0]:
+            table[name] = np.array([rows[i][name] for i in order])
+    return table

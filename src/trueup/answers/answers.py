@@ -1,0 +1,434 @@
+"""Answers: the one input of everything. Who said what about which question, as a sparse matrix.
+
+The answers are kept question by question, the workers of a question in order, and each value
+relative to the *centre* of its question, its lower median. The centre is itself an answer, so that
+equal answers differ by exactly 0 and one absurd answer does not eat the digits of the others.
+
+Many independent problems, *panels*, can live in one Answers: their questions and workers are
+numbered one panel after another, so that the whole is one block-diagonal matrix and an algorithm
+runs over all panels in the same few passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from trueup.answers import panels
+from trueup.answers.block import Block
+from trueup.answers.dense_block import CompleteBlock
+from trueup.answers.scale import Scale
+from trueup.core.arrays import narrow
+from trueup.errors import AnswersError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+
+    from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.io.table import Ids, Table
+
+Duplicates = Literal["error", "mean", "first"]
+
+# Options of `from_file` that say how a file is read.
+FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
+# Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
+BLOCK_ANSWERS = 1 << 19
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the answers came from: ids of questions and workers, and what was dropped."""
+
+    question_ids: Ids
+    worker_ids: Ids
+    panel_ids: Ids | None = None
+    kind: str = "array"
+    n_rows: int = 0
+    n_missing: int = 0
+    n_duplicates: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """Numeric answers of workers to questions, ready for every algorithm.
+
+    Make one with `from_frame`, `from_matrix`, `from_sparse`, `from_file` or `from_sql`; `Answers.of`
+    takes any of their inputs.
+
+    Attributes
+    ----------
+    indptr, workers, values : arrays
+        The answers to question j are at positions `indptr[j] .. indptr[j+1]`: number of the worker,
+        and value minus `centre[j]` on the scale on which answers are combined.
+    panel_questions, panel_workers : arrays
+        Panel b has the questions and the workers from entry b up to entry b+1.
+    precision : array or None
+        `answer_variance / variance of this answer`, where the latter is known; its mean is 1.
+    worker_variance : array or None
+        Known variance of each worker, NaN where unknown.
+    question_source, worker_source : array or None
+        Number of the question (worker) in the Answers this one was sampled from; None: the same.
+    """
+
+    indptr: Ints
+    workers: Indices
+    values: Floats
+    centre: Floats
+    panel_questions: Ints
+    panel_workers: Ints
+    origin: Origin
+    precision: Floats | None = None
+    answer_variance: float = np.nan
+    worker_variance: Floats | None = None
+    question_source: Ints | None = None
+    worker_source: Ints | None = None
+    scale: Scale = field(default_factory=Scale)
+
+    # -- making ------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, data: Any, **options: Any) -> Answers:
+        """Make Answers of whatever holds answers: a data frame, a path, an array, a sparse matrix.
+
+        See `from_frame`, `from_file`, `from_matrix` and `from_sparse` for the options of each.
+        """
+        from trueup.io.paths import is_path
+
+        given = {name for name, value in options.items() if value is not None}
+        if isinstance(data, Answers):
+            too_late = given - {"question", "worker", "answer", "duplicates"}
+            if too_late:
+                raise AnswersError(
+                    f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
+                )
+            return data
+        if is_path(data):
+            return cls.from_file(data, **options)
+        for name in FILE_OPTIONS:
+            options.pop(name, None)
+            if name in given:
+                raise AnswersError(f"{name}: is for files. Leave it out for data in memory.")
+        is_sparse = hasattr(data, "tocoo") and hasattr(data, "nnz")
+        if is_sparse or isinstance(data, (np.ndarray, list, tuple)):
+            for name in ("question", "worker", "answer"):
+                options.pop(name, None)
+            make = cls.from_sparse if is_sparse else cls.from_matrix
+            return make(data, **options)
+        return cls.from_frame(data, **options)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        question: str = "question",
+        worker: str = "worker",
+        answer: str = "answer",
+        panel: str | None = None,
+        duplicates: Duplicates = "error",
+        transform: str | None = None,
+        bounds: tuple[float, float] | None = None,
+        answer_variance: str | None = None,
+        worker_variance: str | Mapping[Any, float] | None = None,
+        read: Callable[..., Table] | None = None,
+    ) -> Answers:
+        """Make Answers of a long table with one answer per row.
+
+        Parameters
+        ----------
+        frame : pandas, polars, pyarrow or duckdb frame, or a dict of columns
+            Missing answers are dropped and counted.
+        question, worker, answer : str
+            Names of the columns; `task`, `worker`, `label` are recognised as well.
+        panel : str, optional
+            Column that tells independent problems apart.
+        duplicates : {"error", "mean", "first"}
+            What to do when a worker answered a question more than once.
+        transform, bounds
+            The scale on which answers are combined, see `Scale`.
+        answer_variance : str, optional
+            Column with the variance of each single answer, such as a sensor's own.
+        worker_variance : str or mapping, optional
+            Known variance of each worker (or of some): a column, or worker id -> variance.
+        read : callable, optional
+            What turns `frame` into encoded columns; by default any data frame is understood.
+        """
+        from trueup.answers.build import build
+        from trueup.io.readers.frames import read_frame
+
+        table = (read or read_frame)(
+            frame,
+            question=question,
+            worker=worker,
+            answer=answer,
+            panel=panel,
+            numbers=_number_columns(answer_variance, worker_variance),
+        )
+        scale = Scale(transform, bounds)
+        return build(table, scale, duplicates, answer_variance, worker_variance)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        wide: bool | str | None = None,
+        sql: str | None = None,
+        **options: Any,
+    ) -> Answers:
+        """Make Answers of a file, of several files, of standard input or of a database.
+
+        Parameters
+        ----------
+        path : path or list of paths
+            Delimited text (.csv, .tsv, .txt), JSON (.jsonl, .ndjson, .json), Parquet or .xlsx; text and JSON also
+            with .gz behind. A pattern ("answers/*.csv") or a list is read as one table; "-" is standard input.
+        sep, decimal, encoding : str, optional
+            How delimited text is written: the character between values (found from the header), the decimal mark
+            ("." or ","), the encoding (UTF-8).
+        wide : bool or {"questions", "workers"}, optional
+            True or "questions": one row per question and one column per worker; "workers": the other way round;
+            False: one row per answer. By default found from the columns.
+        sql : str, optional
+            Query to run on `path`, a DuckDB or SQLite database, without changing it.
+        options
+            Those of `from_frame`.
+        """
+        from functools import partial
+
+        from trueup.io.readers.files import read_file
+
+        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, wide=wide, sql=sql)
+        return cls.from_frame(path, **options, read=read)
+
+    @classmethod
+    def from_sql(cls, database: str | PathLike[str], query: str, **options: Any) -> Answers:
+        """Make Answers of what a query gives, run on a DuckDB or SQLite file that is only read.
+
+        The columns are those of `from_frame`, as are the options. Rows of a query have no order.
+        """
+        return cls.from_file(database, sql=query, **options)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        *,
+        transform: str | None = None,
+        bounds: tuple[float, float] | None = None,
+        answer_variance: Any = None,
+        worker_variance: Any = None,
+        duplicates: Duplicates = "error",
+    ) -> Answers:
+        """Make Answers of an array, workers x questions, NaN where there is no answer.
+
+        A three-dimensional array is panels x workers x questions. `answer_variance` is an array of
+        the same shape; `worker_variance` one number per worker, or a mapping from its row number.
+        Rows and columns without an answer are left out; ids are the numbers of the others.
+
+        Examples
+        --------
+        >>> Answers.from_matrix([[1.0, 2.0], [3.0, np.nan]])
+        Answers(2 questions, 2 workers, 3 answers)
+        """
+        from trueup.io.readers.matrix import matrix_table
+
+        table = matrix_table(matrix, answer_variance, worker_variance)
+        return _build_matrix(table, Scale(transform, bounds), duplicates, worker_variance)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        matrix: Any,
+        *,
+        transform: str | None = None,
+        bounds: tuple[float, float] | None = None,
+        answer_variance: Any = None,
+        worker_variance: Any = None,
+        duplicates: Duplicates = "error",
+    ) -> Answers:
+        """Make Answers of a `scipy.sparse` matrix, workers x questions.
+
+        Stored entries are answers, also stored zeros; entries that are not stored are not.
+        `answer_variance` is a second such matrix with the same entries; `worker_variance` one
+        number per worker, or a mapping from its row number.
+        """
+        from trueup.io.readers.matrix import sparse_table
+
+        table = sparse_table(matrix, answer_variance, worker_variance)
+        return _build_matrix(table, Scale(transform, bounds), duplicates, worker_variance)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def n_questions(self) -> int:
+        """Number of questions, over all panels."""
+        return len(self.centre)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers, over all panels."""
+        return int(self.panel_workers[-1])
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers."""
+        return len(self.values)
+
+    @property
+    def n_panels(self) -> int:
+        """Number of independent problems."""
+        return len(self.panel_questions) - 1
+
+    @property
+    def counts(self) -> Ints:
+        """Number of answers of each question."""
+        return np.diff(self.indptr)
+
+    @property
+    def question_panel(self) -> Ints:
+        """Panel of each question."""
+        return np.repeat(np.arange(self.n_panels), np.diff(self.panel_questions))
+
+    @property
+    def worker_panel(self) -> Ints:
+        """Panel of each worker."""
+        return np.repeat(np.arange(self.n_panels), np.diff(self.panel_workers))
+
+    @property
+    def worker_rank(self) -> Ints:
+        """Place of each worker among all ids in order."""
+        order = self.origin.worker_ids.sort_order()
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank if self.worker_source is None else rank[self.worker_source]
+
+    @property
+    def question_ids(self) -> Ids:
+        """Id of each question."""
+        ids = self.origin.question_ids
+        return ids if self.question_source is None else ids.take(self.question_source)
+
+    @property
+    def worker_ids(self) -> Ids:
+        """Id of each worker."""
+        ids = self.origin.worker_ids
+        return ids if self.worker_source is None else ids.take(self.worker_source)
+
+    def __repr__(self) -> str:
+        panels = f", {self.n_panels:,} panels" if self.n_panels > 1 else ""
+        return (
+            f"Answers({self.n_questions:,} questions, {self.n_workers:,} workers, "
+            f"{self.n_answers:,} answers{panels})"
+        )
+
+    def to_matrix(self) -> Floats:
+        """Return the answers as an array, workers x questions, NaN where there is none.
+
+        Answers are given as they were, before any transformation. Meant for small data.
+        """
+        if self.n_panels > 1:
+            raise AnswersError("to_matrix: these are panels; take one with `answers.panel(b)`.")
+        matrix = np.full((self.n_workers, self.n_questions), np.nan)
+        question = np.repeat(np.arange(self.n_questions), self.counts)
+        matrix[self.workers, question] = self.scale.inverse(self.values + self.centre[question])
+        return matrix
+
+    def blocks(self, size: int = BLOCK_ANSWERS) -> list[Block]:
+        """Cut the questions into blocks of about `size` answers, between panels where possible.
+
+        The cuts depend on the answers alone, so that the number of threads changes no result.
+        """
+        # Sums per worker must not outweigh the answers.
+        size = max(size, self.n_workers // self.n_panels)
+        starts = [0]
+        while starts[-1] < self.n_questions:
+            start = starts[-1]
+            target = int(self.indptr[start]) + size
+            stop = max(int(np.searchsorted(self.indptr, target, side="right")) - 1, start + 1)
+            stop = min(stop, self.n_questions)
+            border = self.panel_questions[
+                np.searchsorted(self.panel_questions, stop, side="right") - 1
+            ]
+            starts.append(int(border) if border > start else stop)
+        return [self._block(start, stop) for start, stop in pairwise(starts)]
+
+    def _block(self, start: int, stop: int) -> Block:
+        here = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        first_panel = int(np.searchsorted(self.panel_questions, start, side="right")) - 1
+        last_panel = int(np.searchsorted(self.panel_questions, stop - 1, side="right"))
+        first, last = self.panel_workers[[first_panel, last_panel]].tolist()
+        workers = self.workers[here]
+        largest = max(here.stop - here.start, last - first)
+        inside = np.clip(self.panel_questions[first_panel : last_panel + 1], start, stop)
+        block = Block(
+            indptr=narrow(self.indptr[start : stop + 1] - here.start, largest),
+            workers=narrow(workers - first if first else workers, largest),
+            values=self.values[here],
+            precision=None if self.precision is None else self.precision[here],
+            n_workers=last - first,
+            start=start,
+            first_worker=first,
+            panel_questions=inside - start,
+            first_panel=first_panel,
+            centre=self.centre[start:stop],
+        )
+        if CompleteBlock.fits(block):
+            return CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
+        return block
+
+    # -- panels ------------------------------------------------------------------------------------
+
+    def panel(self, number: int) -> Answers:
+        """Return one panel as Answers of its own."""
+        return panels.one(self, number)
+
+    def subset(self, questions: Any) -> Answers:
+        """Return the answers to some questions, by number, as a problem of its own. See `panels.subset`."""
+        return panels.subset(self, questions)
+
+    def sample(self, n_panels: int, *, workers: int, questions: int, seed: int = 0) -> Answers:
+        """Draw panels of some workers and some questions. See `panels.sample`."""
+        return panels.sample(self, n_panels, workers=workers, questions=questions, seed=seed)
+
+    def sample_answers(
+        self, n_panels: int, *, answers_each: int, questions: int, seed: int = 0
+    ) -> Answers:
+        """Draw panels of some answers to each of some questions. See `panels.sample_answers`."""
+        return panels.sample_answers(
+            self, n_panels, answers_each=answers_each, questions=questions, seed=seed
+        )
+
+    def bootstrap(self, n_panels: int, *, seed: int = 0) -> Answers:
+        """Draw panels of as many workers, with replacement. See `panels.bootstrap`."""
+        return panels.bootstrap(self, n_panels, seed=seed)
+
+    def jackknife(self, groups: int, *, seed: int = 0) -> Answers:
+        """Make panels that leave out one group of workers each. See `panels.jackknife`."""
+        return panels.jackknife(self, groups, seed=seed)
+
+
+def _number_columns(*arguments: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in arguments if isinstance(name, str)))
+
+
+def _build_matrix(
+    table: Table,
+    scale: Scale,
+    duplicates: Duplicates,
+    worker_variance: Any,
+) -> Answers:
+    """Build from a table that carries the variances given as arrays."""
+    from trueup.answers.build import build
+
+    columns = [
+        name if name in table.numbers else None for name in ("answer_variance", "worker_variance")
+    ]
+    return build(table, scale, duplicates, columns[0], columns[1] or worker_variance)

@@ -1,0 +1,356 @@
+"""From a table of encoded answers to Answers: sorted, without duplicates, centred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueup.answers.answers import Answers, Origin
+from trueup.core.arrays import (
+    compact,
+    group_order,
+    in_pieces,
+    index_type,
+    narrow,
+    offsets,
+    rectangles,
+    segment_sum,
+)
+from trueup.errors import AnswersError, counted, first_rows, quoted
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from trueup.answers.answers import Duplicates
+    from trueup.answers.scale import Scale
+    from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.io.table import Ids, Table
+
+# Answers that a message names.
+NAMED = 3
+# Questions centred at a time.
+QUESTIONS = 1 << 15
+# Bits of a positive 64-bit number.
+MOST_BITS = 63
+
+
+def build(
+    table: Table,
+    scale: Scale,
+    duplicates: Duplicates,
+    answer_variance: str | None,
+    worker_variance: Any,
+) -> Answers:
+    """Sort encoded answers by question and worker, settle duplicates, centre the values."""
+    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
+        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
+    if not isinstance(answer_variance, str | None):
+        raise AnswersError(
+            f"answer_variance: found {quoted(answer_variance)}. Give the name of a column."
+        )
+    if answer_variance is not None and worker_variance is not None:
+        raise AnswersError(
+            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
+            "that of its answers if both are known."
+        )
+    outside = scale.outside(table.answer)
+    if outside.any():
+        raise AnswersError(
+            f"transform: {scale.transform} needs answers {scale.domain}; {outside.sum():,} of "
+            f"{len(outside):,} are not, first at {_places(table, outside, table.answer)}. "
+            "Drop or mend these answers, or choose another transform."
+        )
+    question, worker, panels = _number(table)
+    values = scale.forward(table.answer)
+    precision = _precision(table, answer_variance, scale, values)
+    m, n = int(panels.questions[-1]), int(panels.workers[-1])
+    sort = Sort.of(question, worker, m, n)
+    n_duplicates = int(np.count_nonzero(sort.again))
+    if n_duplicates and duplicates == "error":
+        raise _duplicate_error(table, sort, n_duplicates)
+    indptr, worker = sort.indptr, sort.worker
+    values = sort.follow(values)
+    precision = None if precision is None else sort.follow(precision)
+    if n_duplicates:
+        first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
+        values, precision = merge_repeated(values, precision, first, duplicates)
+        worker = worker[first]
+        indptr = np.searchsorted(first, indptr)
+    mean_variance = np.nan
+    if precision is not None:
+        mean_precision = float(precision.mean())
+        precision, mean_variance = precision / mean_precision, 1.0 / mean_precision
+    known = known_variance(table, worker_variance)
+    if known is not None and panels.worker_source is not None:
+        known = known[panels.worker_source]
+    return Answers(
+        indptr=indptr,
+        workers=narrow(worker, n),
+        values=values,
+        centre=centre_in_place(values, indptr),
+        panel_questions=panels.questions,
+        panel_workers=panels.workers,
+        precision=precision,
+        answer_variance=mean_variance,
+        worker_variance=known,
+        question_source=panels.question_source,
+        worker_source=panels.worker_source,
+        scale=scale,
+        origin=Origin(
+            table.question_ids,
+            table.worker_ids,
+            table.panel_ids,
+            table.kind,
+            table.n_rows,
+            table.n_missing,
+            n_duplicates,
+        ),
+    )
+
+
+class _Panels(NamedTuple):
+    """Where the questions and workers of each panel begin, and who they are."""
+
+    questions: Ints
+    workers: Ints
+    question_source: Ints | None = None
+    worker_source: Ints | None = None
+
+
+def _number(table: Table) -> tuple[Indices, Indices, _Panels]:
+    """Number questions and workers panel by panel: those of two panels are never the same."""
+    m, n = len(table.question_ids), len(table.worker_ids)
+    if table.panel is None or table.panel_ids is None:
+        panels = _Panels(np.array([0, m]), np.array([0, n]))
+        return table.question, table.worker, panels
+    size = len(table.panel_ids)
+    panel = table.panel.astype(np.int64)
+    question, questions = compact(panel * m + table.question, size * m)
+    worker, workers = compact(panel * n + table.worker, size * n)
+    panels = _Panels(
+        offsets(np.bincount(questions // m, minlength=size)),
+        offsets(np.bincount(workers // n, minlength=size)),
+        questions % m,
+        workers % n,
+    )
+    return question, worker, panels
+
+
+@dataclass(frozen=True)
+class Sort:
+    """The answers by question, then worker, then row.
+
+    Attributes
+    ----------
+    indptr
+        Where the answers of each question begin.
+    worker
+        Worker of each answer, in this order.
+    again
+        For each answer but the first, whether it has question and worker of the one before.
+    key, mask
+        The row of each answer is `key & mask`.
+    """
+
+    indptr: Ints
+    worker: Indices
+    again: Bools
+    key: Ints
+    mask: int
+
+    @classmethod
+    def of(cls, question: Indices, worker: Indices, m: int, n: int) -> Self:
+        """Sort.
+
+        Question, worker and row number side by side in one 64-bit number: sorting plain numbers is far faster than
+        finding the order of something and following it, and touches little memory. Too many bits for that, and two
+        counting sorts find the order.
+        """
+        rows = len(question)
+        row_bits, worker_bits = _bits(rows), _bits(n)
+        if row_bits + worker_bits + _bits(m) > MOST_BITS:
+            order = group_order(worker, n)
+            order = order[group_order(question[order], m)]
+            question, worker = question[order], narrow(worker[order], n)
+            again = (question[1:] == question[:-1]) & (worker[1:] == worker[:-1])
+            indptr = offsets(np.bincount(question, minlength=m))
+            return cls(indptr, worker, again, order.astype(np.int64), -1)
+        key = np.empty(rows, dtype=np.int64)
+
+        def pack(here: slice) -> None:
+            part = question[here].astype(np.int64) << worker_bits
+            part = (part | worker[here]) << row_bits
+            key[here] = part | np.arange(here.start, here.stop)
+
+        in_pieces(pack, rows)
+        key.sort()
+        ordered = np.empty(rows, dtype=index_type(n))
+        again = np.empty(rows - 1, dtype=bool)
+
+        def unpack(here: slice) -> None:
+            pair = key[here.start : here.stop + 1] >> row_bits  # and one more, to compare with
+            ordered[here] = pair[: here.stop - here.start] & ((1 << worker_bits) - 1)
+            again[here] = pair[1:] == pair[:-1]
+
+        in_pieces(unpack, rows)
+        starts = np.arange(m + 1, dtype=np.int64) << (row_bits + worker_bits)
+        return cls(np.searchsorted(key, starts), ordered, again, key, (1 << row_bits) - 1)
+
+    def rows(self, positions: Any = slice(None)) -> Ints:
+        """Return the rows of the answers at these positions."""
+        rows: Ints = self.key[positions] & self.mask
+        return rows
+
+    def follow(self, values: Floats) -> Floats:
+        """Return numbers given by row in this order."""
+        result = np.empty(len(values))
+
+        def gather(here: slice) -> None:
+            np.take(values, self.rows(here), out=result[here], mode="clip")
+
+        in_pieces(gather, len(values))
+        return result
+
+
+def _bits(count: int) -> int:
+    """Return how many bits the numbers below `count` need."""
+    return max(count - 1, 1).bit_length()
+
+
+def centre_in_place(values: Floats, indptr: Ints) -> Floats:
+    """Subtract from the values of each question their lower median, and return it."""
+    centre = np.empty(len(indptr) - 1)
+
+    def subtract(here: slice) -> None:
+        ends = indptr[here.start : here.stop + 1]
+        mine, part = values[ends[0] : ends[-1]], centre[here]
+        for rows, positions in rectangles(ends - ends[0]):
+            middle = (positions.shape[1] - 1) // 2
+            part[rows] = np.partition(mine[positions], middle, axis=1)[:, middle]
+        mine -= np.repeat(part, np.diff(ends))
+
+    in_pieces(subtract, len(centre), QUESTIONS)
+    return centre
+
+
+def _pairs(table: Table, positions: Indices) -> list[str]:
+    """Name worker and question of some answers."""
+    workers = table.worker_ids.tolist(table.worker[positions])
+    questions = table.question_ids.tolist(table.question[positions])
+    return [
+        f"worker {quoted(w)} on question {quoted(q)}"
+        for w, q in zip(workers, questions, strict=True)
+    ]
+
+
+def _places(table: Table, bad: Bools, values: Floats) -> str:
+    """Name the first bad answers: rows of a table, workers and questions of a matrix."""
+    if table.kind != "matrix":
+        return first_rows(bad, table.row, values)
+    at = np.flatnonzero(bad)[:NAMED]
+    found = zip(_pairs(table, at), values[at].tolist(), strict=True)
+    return ", ".join(f"{pair} ({value})" for pair, value in found)
+
+
+def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
+    at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
+    pairs = ", ".join(_pairs(table, sort.rows(at)))
+    return AnswersError(
+        f"duplicates: {counted(count, 'answer')} {'repeat' if count > 1 else 'repeats'} a worker on the same question, "
+        f"first {pairs}. "
+        'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'
+    )
+
+
+def merge_repeated(
+    values: Floats, precision: Floats | None, first: Ints, rule: Duplicates
+) -> tuple[Floats, Floats | None]:
+    """Make one answer of each run of repeated ones, starting at the positions `first`."""
+    if rule == "first":
+        return values[first], None if precision is None else precision[first]
+    indptr = np.append(first, len(values))
+    weight = np.ones(len(values)) if precision is None else precision
+    total = segment_sum(weight, indptr)
+    # Relative to the first of a run, so that the mean of equal answers is that answer.
+    start = values[first]
+    above = segment_sum(weight * (values - np.repeat(start, np.diff(indptr))), indptr)
+    return start + above / total, None if precision is None else total
+
+
+def _precision(table: Table, column: str | None, scale: Scale, values: Floats) -> Floats | None:
+    """Turn variances of single answers into precisions on the scale on which answers are combined.
+
+    A variance is carried there to first order: by the square of the slope of the transformation.
+    """
+    if column is None:
+        return None
+    variance = table.numbers[column]
+    with np.errstate(divide="ignore", over="ignore"):
+        precision: Floats = scale.slope(values) ** 2 / variance
+    bad = ~((precision > 0) & np.isfinite(precision))
+    if bad.any():
+        raise AnswersError(
+            f"answer_variance: {bad.sum():,} of {len(bad):,} values are not positive numbers, "
+            f"first at {_places(table, bad, variance)}. Every answer needs a variance above 0 "
+            "(a standard error must be squared)."
+        )
+    return precision
+
+
+def known_variance(table: Table, given: Any) -> Floats | None:
+    """Bring known worker variances into the order of the worker ids, NaN where unknown."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        return variance_by_id(table.worker_ids, given)
+    known = np.full(len(table.worker_ids), np.nan)
+    column = table.numbers[given]
+    has = ~np.isnan(column)
+    known[table.worker[has]] = column[has]
+    differs = has & (known[table.worker] != column)
+    if differs.any():
+        raise AnswersError(
+            f'Column "{given}": a worker has two different variances, first at '
+            f"{first_rows(differs, table.row, column)}. Give one variance per worker, or use "
+            "answer_variance for variances of single answers."
+        )
+    return _checked_variance(table.worker_ids, known)
+
+
+def variance_by_id(ids: Ids, given: Any) -> Floats:
+    """Bring a mapping from worker to variance into the order of the ids, NaN where unknown."""
+    if not hasattr(given, "items"):
+        raise AnswersError(
+            f"worker_variance: found {quoted(type(given).__name__)}. Give the name of a column, or "
+            "a mapping from worker to variance."
+        )
+    variance_of = dict(given.items())
+    position = ids.index_of(variance_of)
+    here = position >= 0
+    if not here.any():
+        first = quoted(next(iter(variance_of), None))
+        raise AnswersError(
+            f"worker_variance: none of its {len(variance_of)} workers is in the answers "
+            f"(first: {first}). Use the ids of the worker column."
+        )
+    known = np.full(len(ids), np.nan)
+    try:
+        known[position[here]] = np.asarray(list(variance_of.values()), dtype=np.float64)[here]
+    except (TypeError, ValueError):
+        raise AnswersError(
+            "worker_variance: found values that are not numbers. Give worker -> variance."
+        ) from None
+    return _checked_variance(ids, known)
+
+
+def _checked_variance(ids: Ids, known: Floats) -> Floats:
+    bad = ~np.isnan(known) & ~((known > 0) & np.isfinite(known))
+    if bad.any():
+        worst = ids.tolist(np.flatnonzero(bad)[:NAMED])
+        raise AnswersError(
+            f"worker_variance: must be positive numbers; not so for worker "
+            f"{', '.join(quoted(worker) for worker in worst)}."
+        )
+    return known

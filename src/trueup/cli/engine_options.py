@@ -1,0 +1,135 @@
+"""Where a command works: in memory, on disk, on a Spark cluster."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+#: Memory that an answer takes while it is read and combined, and the share of all memory that may be used.
+BYTES_AN_ANSWER, SHARE = 100, 0.6
+#: Bytes of a row of text, packed or not.
+TEXT_ROW, PACKED_ROW = 20, 5
+#: What --memory-limit is unless given.
+MEMORY_LIMIT = "1GB"
+#: What can be read without being held in memory.
+STREAMED = (".parquet", ".pq", ".csv", ".tsv", ".txt")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Options of where to work."""
+
+    engine: Literal["auto", "memory", "disk", "spark"] = "auto"
+    """memory; disk, for files larger than memory; spark, on a cluster. auto takes disk where the answers would not fit
+    into memory."""
+    work_dir: Path | None = None
+    """Working folder of --engine disk; a run that was killed goes on in it. By default a temporary one."""
+    keep: Annotated[bool, Parameter(negative=())] = False
+    """Leave what was read in the folder of --work-dir, so that the next run need not read the files again."""
+    memory_limit: str = MEMORY_LIMIT
+    """What --engine disk may use to read delimited text. Reading Parquet, sorting and estimating are not bound by it:
+    they work in pieces of a fixed size."""
+    strict: Annotated[bool, Parameter(negative=())] = False
+    """Stop at rows that cannot be used. --engine disk leaves them out otherwise, and tells of them; --engine memory and
+    spark always stop."""
+    master: str | None = None
+    """Spark master of --engine spark, such as local[4] or spark://host:7077."""
+
+    def place(self, file: str, blockers: dict[str, Any], *, streams: bool = True) -> str:
+        """Return where to work; what only works in memory is in the way of the rest.
+
+        Parameters
+        ----------
+        file
+            The file or pattern of the command.
+        blockers
+            Options that need memory, by name; those not given are None or False.
+        streams
+            Whether what is read and written besides is such that it need not be in memory.
+        """
+        import sys
+
+        from trueup.errors import TrueupError
+
+        if self.memory_limit != MEMORY_LIMIT:
+            from trueup.engines.disk.files import check_memory_limit
+
+            check_memory_limit(self.memory_limit)
+        place = self._place(file, blockers, streams=streams)
+        for option, engine in self._unused(place).items():
+            if self.engine != "auto":
+                raise TrueupError(
+                    f"{option}: is for --engine {engine}. Leave it out, or use that engine."
+                )
+            print(
+                f"trueup: {option} is for --engine {engine}; not used, as --engine {place} does the work",
+                file=sys.stderr,
+            )
+        return place
+
+    def _unused(self, place: str) -> dict[str, str]:
+        """Return options that were given and mean nothing there, each with the engine that takes it."""
+        given = {
+            "--work-dir": ("disk", self.work_dir is not None),
+            "--keep": ("disk", self.keep),
+            "--memory-limit": ("disk", self.memory_limit != MEMORY_LIMIT),
+            "--master": ("spark", self.master is not None),
+        }
+        return {name: engine for name, (engine, here) in given.items() if here and engine != place}
+
+    def _place(self, file: str, blockers: dict[str, Any], *, streams: bool) -> str:
+        import sys
+
+        from trueup.errors import TrueupError
+        from trueup.io.limits import memory
+
+        given = [name for name, value in blockers.items() if value]
+        if self.engine in ("disk", "spark") and given:
+            raise TrueupError(
+                f"{given[0]}: works in memory only. Leave it out, or use --engine memory."
+            )
+        if self.engine != "auto":
+            return self.engine
+        if given or not streams:
+            return "memory"
+        if self.work_dir is not None:
+            return "disk"
+        rows = rows_about(file)
+        if rows is None or rows * BYTES_AN_ANSWER <= SHARE * memory():
+            return "memory"
+        print(
+            f"trueup: about {rows:,} answers would not fit into memory; working on disk (--engine disk)",
+            file=sys.stderr,
+        )
+        return "disk"
+
+
+def rows_about(file: str) -> int | None:
+    """Estimate the rows of files without reading them; None if that cannot be done, or they cannot be streamed."""
+    from trueup.errors import TrueupError
+    from trueup.io.paths import find_paths
+
+    if file == "-":
+        return None
+    total = 0
+    try:
+        for path in find_paths(file).paths:
+            packed = path.suffix.lower() in (".gz", ".zst")
+            kind = Path(path.stem if packed else path.name).suffix.lower()
+            if kind not in STREAMED or not path.is_file():
+                return None
+            if kind in STREAMED[:2]:
+                from trueup.errors import need
+
+                arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+                try:
+                    total += int(parquet.read_metadata(path).num_rows)
+                except (arrow.ArrowException, OSError):
+                    return None
+            else:
+                total += path.stat().st_size // (PACKED_ROW if packed else TEXT_ROW)
+    except (TrueupError, OSError):
+        return None
+    return total

@@ -1,0 +1,1 @@
+"""What everything else is built on: arrays, parameter checks, progress bars, random draws."""

@@ -1,0 +1,209 @@
+"""The random draws behind the second step: halves and folds of workers, and a sample of questions.
+
+All follow from ids and a seed, never from the order of rows: workers are drawn in the order of their ids, questions by
+a hash of theirs. Every panel is drawn as if it were alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.core.arrays import offsets
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError, quoted
+from trueup.io.series import loaded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.engines.protocol import Engine, Kept, Problem
+
+#: Questions that a prior is fitted on at most: more would not make it better.
+ENOUGH = 50_000
+#: Answers to sampled questions that are looked at together at most, unless that were less than so many questions.
+MOST_ANSWERS, FEWEST = 5_000_000, 1_000
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what is no seed."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
+
+
+def generator(seed: int) -> np.random.Generator:
+    """Return the random numbers that belong to a seed."""
+    check_seed(seed)
+    return np.random.default_rng(seed)
+
+
+def id_order(answers: Problem) -> Ints:
+    """Return the workers panel by panel, in the order of their ids."""
+    return np.lexsort((answers.worker_rank, answers.worker_panel))
+
+
+def places(answers: Problem, seed: int, draw: int = 0) -> Ints:
+    """Return the place of each worker in a random order of the workers of its panel."""
+    borders = answers.panel_workers
+    sizes = np.diff(borders)
+    # The first n numbers of a stream are the same however many are drawn: panels do not depend on one another.
+    key = np.random.default_rng([seed, draw]).random(int(sizes.max(initial=0)))
+    inside = np.arange(answers.n_workers) - np.repeat(borders[:-1], sizes)
+    shuffled = np.lexsort((key[inside], answers.worker_panel))
+    place = np.empty(answers.n_workers, dtype=np.int64)
+    place[id_order(answers)[shuffled]] = inside
+    return place
+
+
+def halves_of(answers: Problem, splits: int, seed: int) -> Bools:
+    """Return for each split whether a worker is in the first half of its panel: workers x splits."""
+    size = np.diff(answers.panel_workers)[answers.worker_panel]
+    return np.column_stack([places(answers, seed, draw) < size // 2 for draw in range(splits)])
+
+
+def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
+    """Return the questions with the smallest hashes, at most `size` of each panel, or None if that is all of them."""
+    sizes = np.diff(answers.panel_questions)
+    if sizes.max(initial=0) <= size:
+        return None
+    code = question_draws(answers, seed)
+    if answers.n_panels == 1:
+        return np.sort(np.argpartition(code, size)[:size])
+    order = np.lexsort((code, answers.question_panel))
+    inside = np.arange(len(code)) - np.repeat(offsets(sizes)[:-1], sizes)
+    return np.sort(order[inside < size])
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A sample of the questions: those whose number "draw" is below the limit of their panel.
+
+    Attributes
+    ----------
+    limit : array or None
+        One number per panel; None: all questions.
+    """
+
+    limit: Floats | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The vectors that tell who is inside."""
+        return () if self.limit is None else ("draw",)
+
+    def inside(self, block: Block, kept: Kept) -> Bools:
+        """Tell which questions of a block are in the sample."""
+        if self.limit is None:
+            return np.ones(block.n_questions, dtype=bool)
+        return kept["draw"] < block.of_panel(self.limit)
+
+
+def cut(engine: Engine, seed: int, size: int | None = None) -> Cut:
+    """Draw at most `size` questions of each panel; by default as many as a prior is fitted on.
+
+    Of a single problem with very many answers to each question fewer are drawn.
+    """
+    problem = engine.problem
+    sizes = np.diff(problem.panel_questions)
+    if size is None:
+        size = ENOUGH
+        if problem.n_panels == 1:
+            most = MOST_ANSWERS * problem.n_questions // max(problem.n_answers, 1)
+            size = min(size, max(most, FEWEST))
+    if sizes.max(initial=0) <= size:
+        return Cut()
+    engine.draw(seed)
+    if problem.n_panels > 1:
+        drawn = engine.kept("draw")
+        borders = problem.panel_questions
+        limit = np.full(len(sizes), np.inf)
+        for panel in np.flatnonzero(sizes > size).tolist():
+            here = drawn[borders[panel] : borders[panel + 1]]
+            limit[panel] = np.partition(here, size)[size]
+        return Cut(limit)
+    # So few numbers come back that they fit into memory, and enough that the limit is among them.
+    share = (size + 10.0 * np.sqrt(size) + 10.0) / problem.n_questions
+    while True:
+        below = share * 2.0**64
+
+        def visit(block: Block, kept: Kept, below: float = below) -> Visit:  # noqa: ARG001
+            here = kept["draw"]
+            return Visit(rows={"draw": here[here < below]})
+
+        found = engine.sweep(visit, reads=("draw",), answers=False).rows["draw"]
+        if len(found) > size:
+            return Cut(np.partition(found, size)[size : size + 1])
+        share *= 2.0
+
+
+def question_draws(answers: Answers, seed: int) -> Floats:
+    """Return a number for each question that looks random and follows from its id and the seed."""
+    return drawn(id_hashes(answers.question_ids.values), seed)
+
+
+def id_hashes(values: Any) -> NDArray[np.uint64]:
+    """Return a number for each id that is the same in every run: whole numbers as they are, else a hash of the text.
+
+    The hash is FNV-1a with 64 bits over the bytes of the text in UTF-8.
+
+    >>> [hex(each) for each in id_hashes(["", "a"]).tolist()]
+    ['0xcbf29ce484222325', '0xaf63dc4c8601ec8c']
+    """
+    side_by_side = letters_of(values)
+    if side_by_side is not None:
+        return _fnv(*side_by_side)
+    plain = np.asarray(values) if hasattr(values, "__array__") else np.array(values)
+    if plain.dtype.kind in "iu":
+        return plain.astype(np.int64).view(np.uint64)
+    texts = [str(each).encode("utf-8", "surrogatepass") for each in plain.tolist()]
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    letters = np.frombuffer(b"".join(texts), dtype=np.uint8)
+    return _fnv(letters, offsets(lengths))
+
+
+def letters_of(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
+    """Return the letters of all texts and where each begins, if they lie one behind another as pyarrow has them."""
+    pyarrow = loaded("pyarrow")
+    if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+        return None
+    if isinstance(values, pyarrow.ChunkedArray):
+        values = values.combine_chunks()
+    if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
+        return None
+    values = values.cast(pyarrow.large_string())
+    _, borders, letters = values.buffers()
+    ends = np.frombuffer(borders, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
+    return np.frombuffer(letters or b"", dtype=np.uint8), ends
+
+
+def _fnv(letters: NDArray[np.uint8], borders: Ints) -> NDArray[np.uint64]:
+    """Hash texts that lie one behind another: letter by letter, all texts at once."""
+    code = np.full(len(borders) - 1, 0xCBF29CE484222325, dtype=np.uint64)
+    # Longest texts first: those that still have a letter are the first so many.
+    lengths = np.diff(borders)
+    order = np.argsort(-lengths, kind="stable")
+    starts, left = borders[:-1][order], -lengths[order]
+    for place in range(int(lengths.max(initial=0))):
+        going = int(np.searchsorted(left, -place, side="left"))
+        part = code[:going]
+        part ^= letters[starts[:going] + place]
+        part *= np.uint64(0x100000001B3)
+    result = np.empty_like(code)
+    result[order] = code
+    return result
+
+
+def drawn(hashes: NDArray[np.uint64], seed: int) -> Floats:
+    """Return a number for each hash that looks random.
+
+    By the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+    """
+    z = hashes + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).astype(np.float64)

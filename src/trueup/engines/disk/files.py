@@ -1,0 +1,295 @@
+"""Files of answers as a stream of batches: columns of many rows, in the order of the rows.
+
+Parquet is read by pyarrow, delimited text by DuckDB, which counts the lines it cannot read. What a file means is
+decided as for files in memory, by the parts of `trueup.io`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from trueup.errors import AnswersError, TrueupError, listing, need, quoted
+from trueup.io.paths import check_present, find_paths, is_pipe, names_of
+from trueup.io.readers.files import FORMATS
+from trueup.io.readers.parquet import explained
+from trueup.io.readers.source import label_of, labelled
+from trueup.io.readers.streams import STDIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from os import PathLike
+
+    from trueup.engines.disk.folder import Folder
+    from trueup.io.readers.delimited import Layout
+
+# Rows of a batch.
+BATCH = 1 << 19
+# Malformed rows that are named.
+EXAMPLES = 5
+# Files and parts of files that ids are sampled from, and ids from each.
+PLACES, EACH = 32, 1 << 13
+# Bytes that a page of Parquet is read by: whole columns may be larger than memory.
+BUFFER = 1 << 20
+ZSTD = ".zst"
+# A size as DuckDB reads it.
+SIZE = re.compile(r"\s*([0-9]+\.?[0-9]*)\s*(?:b|bytes?|[kmgt]i?b)\s*", re.IGNORECASE | re.ASCII)
+
+
+class Limits(NamedTuple):
+    """What reading may use."""
+
+    memory: str
+    threads: int
+
+
+def check_memory_limit(given: object) -> None:
+    """Refuse what is no size of memory.
+
+    Examples
+    --------
+    >>> check_memory_limit("1.5 GB")
+    >>> check_memory_limit("-1GB")
+    Traceback (most recent call last):
+        ...
+    trueup.errors.TrueupError: memory_limit: found "-1GB". Give a size above 0, such as "2GB".
+    """
+    found = SIZE.fullmatch(given) if isinstance(given, str) else None
+    if found is None or not float(found[1]):
+        raise TrueupError(
+            f'memory_limit: found {quoted(given)}. Give a size above 0, such as "2GB".'
+        )
+
+
+@dataclass
+class Malformed:
+    """Rows that cannot be used.
+
+    Attributes
+    ----------
+    count : int
+        Their number.
+    examples : list of str
+        Where the first of them are, and what is wrong with them.
+    """
+
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, count: int, examples: Sequence[str]) -> None:
+        """Take in more of them."""
+        self.count += count
+        self.examples.extend(examples[: EXAMPLES - len(self.examples)])
+
+
+class File:
+    """A file of answers, its columns known and its values not yet read."""
+
+    names: list[str]
+    untyped = False
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.label = path, label_of(name)
+
+    @property
+    def inside(self) -> str:
+        """Its name within a sentence."""
+        return self.label.removeprefix("File ")
+
+    def rows(self) -> int:
+        """Return the number of rows, exactly or roughly."""
+        raise NotImplementedError
+
+    def kind(self, column: str) -> Any:
+        """Return the type of a column."""
+        raise NotImplementedError
+
+    def batches(
+        self, columns: Sequence[str], limits: Limits, bad: Malformed | None
+    ) -> Iterator[Any]:
+        """Yield batches of these columns, in order; lines that cannot be read are an error, or counted in `bad`."""
+        raise NotImplementedError
+
+    def sample(self, column: str, places: int, limits: Limits) -> list[Any]:
+        """Return values of a column from several places."""
+        raise NotImplementedError
+
+    def place(self, row: int, _column: str, _value: object) -> str:
+        """Say where a row stands."""
+        return f"row {row}"
+
+
+F = TypeVar("F", bound=File)
+
+
+class ParquetFile(File):
+    """A Parquet file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        with self._open() as file:
+            self.schema, self.metadata = file.schema_arrow, file.metadata
+        self.names = self.schema.names
+
+    def _open(self, **options: Any) -> Any:
+        parquet, pyarrow = need("pyarrow.parquet", "files"), need("pyarrow", "files")
+        try:
+            return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER, **options)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise explained(error) from error
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.metadata.num_rows)
+
+    def kind(self, column: str) -> Any:
+        """Return the type of a column."""
+        return self.schema.field(column).type
+
+    def batches(
+        self, columns: Sequence[str], limits: Limits, bad: Malformed | None
+    ) -> Iterator[Any]:
+        """Yield batches of these columns; a damaged file is always an error."""
+        del limits, bad
+        pyarrow = need("pyarrow", "files")
+        # Text is read as it is: to join the dictionaries of all row groups takes longer than to make one of a batch.
+        with self._open(metadata=self.metadata) as file:
+            batches = file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=True)
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (pyarrow.ArrowException, OSError, ValueError) as error:
+                    raise explained(error) from error
+                if batch is None:
+                    return
+                yield batch.select(list(columns))
+
+    def sample(self, column: str, places: int, limits: Limits) -> list[Any]:
+        """Return the first values of some row groups."""
+        del limits
+        pyarrow = need("pyarrow", "files")
+        groups = self.metadata.num_row_groups
+        step = max(1, groups // max(places, 1))
+        found: list[Any] = []
+        try:
+            with self._open(metadata=self.metadata) as file:
+                for group in range(0, groups, step):
+                    parts = file.iter_batches(EACH, row_groups=[group], columns=[column])
+                    found.extend(part.column(0) for part in [next(parts, None)] if part is not None)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise explained(error) from error
+        return found
+
+
+def open_files(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]], layout: Layout, folder: Folder
+) -> list[File]:
+    """Open files of one kind, Parquet or delimited text; only what they say about themselves is read."""
+    return open_alike(paths, lambda path, name: _open(path, name, layout, folder))
+
+
+def open_alike(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]], open_one: Callable[[Path, str], F]
+) -> list[F]:
+    """Open each file that is meant, by its path and its name among them, and refuse those of several formats."""
+    found = find_paths(paths).paths
+    files = [open_one(path, name) for path, name in zip(found, names_of(found), strict=True)]
+    first = files[0]
+    for file in files:
+        if file.untyped != first.untyped:
+            kinds = [("Parquet", "text")[each.untyped] for each in (file, first)]
+            raise AnswersError(
+                f"{file.label}: is {kinds[0]}, while {first.inside} is {kinds[1]}. "
+                "Read files of one format at a time."
+            )
+    return files
+
+
+def check_stands(path: Path) -> None:
+    """Refuse what cannot be read again and again."""
+    if str(path) == STDIN:
+        raise AnswersError(
+            'Path: "-" (standard input) can be read only once. Write it to a file first.'
+        )
+    check_present(path)
+    if is_pipe(path):
+        raise AnswersError(
+            f"{label_of(path.name)}: is no plain file. Write its content to a file first."
+        )
+
+
+def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
+    with labelled(label_of(name)):
+        plain = path.name.lower()
+        ending = Path(plain.removesuffix(".gz").removesuffix(ZSTD)).suffix
+        if plain.endswith(FORMATS["Parquet"].endings):
+            if layout.given:
+                raise AnswersError(
+                    f"{layout.given[0]}: is for text, and this is Parquet. Leave it out."
+                )
+            return ParquetFile(path, name)
+        if ending in FORMATS["text"].endings:
+            from trueup.engines.disk.text_files import TextFile
+
+            return TextFile(path, name, layout, folder)
+        endings = ", ".join(FORMATS["Parquet"].endings + FORMATS["text"].endings)
+        raise AnswersError(
+            f"cannot be read by the engine on disk. It takes files ending in {endings} (text also with .gz or .zst "
+            "behind): write the answers in one of these formats."
+        )
+
+
+def check_alike(files: Sequence[File], names: Sequence[str]) -> None:
+    """See to it that each file has each of these columns once."""
+    for file in files:
+        times = Counter(file.names)
+        for name in names:
+            if times[name] != 1:
+                found = f"has {times[name]} columns" if times[name] else "has no column"
+                raise AnswersError(
+                    f"{file.label}: {found} {quoted(name)}, unlike {files[0].inside}. Its "
+                    f"columns are {listing(file.names, 10)}. Give all files the same columns."
+                )
+
+
+def common_type(files: Sequence[File], column: str) -> Any:
+    """Return the type that holds the ids of all files: text, or whole numbers."""
+    types = need("pyarrow", "files").types
+    for file in files:
+        kind = _value_type(file, column)
+        if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
+            raise AnswersError(
+                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values. On disk, ids are text or "
+                "whole numbers: convert them first."
+            )
+    return unified_type(files, column)
+
+
+def unified_type(files: Sequence[File], column: str) -> Any:
+    """Return the type that holds the values of all files, as in memory; refuse files that have none in common."""
+    pyarrow = need("pyarrow", "files")
+    schema = pyarrow.schema([(column, _value_type(files[0], column))])
+    for file in files[1:]:
+        kind = _value_type(file, column)
+        try:
+            schema = pyarrow.unify_schemas(
+                [schema, pyarrow.schema([(column, kind)])], promote_options="permissive"
+            )
+        except pyarrow.ArrowException as error:
+            raise AnswersError(
+                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values, in {files[0].inside} "
+                f"{quoted(str(schema.field(0).type))}. Give all files the same types."
+            ) from error
+    return schema.field(0).type
+
+
+def _value_type(file: File, column: str) -> Any:
+    """Return the type of values, however they are stored."""
+    pyarrow = need("pyarrow", "files")
+    kind = file.kind(column)
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pyarrow.string() if pyarrow.types.is_string_view(kind) else kind

@@ -1,0 +1,307 @@
+"""Delimited text of any size: read by DuckDB, which goes on behind lines that it cannot read and remembers them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueup.engines.disk.files import BATCH, BUFFER, EACH, EXAMPLES, ZSTD, File, Malformed
+from trueup.engines.disk.folder import not_writable, speaking
+from trueup.errors import AnswersError, TrueupError, counted, need, quoted
+from trueup.io.readers.delimited import (
+    DELIMITERS,
+    LONGEST_LINE,
+    Header,
+    Layout,
+    arrow_reader,
+    check_lines,
+    explained,
+    literal,
+    read_header,
+)
+from trueup.io.readers.source import one_line
+from trueup.io.readers.text import UTF8, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trueup.engines.disk.files import Limits
+    from trueup.engines.disk.folder import Folder
+
+# How much smaller text is when compressed, roughly: only the number of buckets depends on it.
+PACKED = 4
+# Rows that are passed to find a line.
+FAR = 300_000
+# Characters that DuckDB shows of what it leaves out.
+SHOWN = 10_000
+
+
+class TextFile(File):
+    """A file of delimited text; all values are text."""
+
+    untyped = True
+
+    def __init__(self, path: Path, name: str, layout: Layout, folder: Folder) -> None:
+        super().__init__(path, name)
+        self.text = _as_plain(path, layout, folder)
+        tabs = name.lower().removesuffix(ZSTD).removesuffix(".gz").endswith(".tsv")
+        delimiters = [layout.sep] if layout.sep else ["\t"] if tabs else DELIMITERS
+        self.header: Header = read_header(self.text, delimiters)
+        self.names = self.header.names
+        check_lines(self.text, self.text.path, self._longest)
+        self.spool = folder.spool
+
+    def rows(self) -> int:
+        """Return roughly the number of rows."""
+        lines = max(self.text.head.count(b"\n"), 1)
+        size = self.text.path.stat().st_size * (PACKED if self.text.packed else 1)
+        return 1 + size * lines // max(len(self.text.head), 1)
+
+    @property
+    def _longest(self) -> int:
+        """Bytes that a line may have."""
+        return max(LONGEST_LINE, 64 * self.header.length)
+
+    def kind(self, column: str) -> Any:
+        """Return the type of a column: text."""
+        del column
+        return need("pyarrow", "files").string()
+
+    def batches(
+        self, columns: Sequence[str], limits: Limits, bad: Malformed | None
+    ) -> Iterator[Any]:
+        """Yield batches of these columns, of any length."""
+        duckdb, pyarrow = need("duckdb", "files"), need("pyarrow", "files")
+        rows = 0
+        with _connection(limits, self.spool) as connection:
+            try:
+                relation = connection.sql(self._query(columns, store=bad is not None))
+                reader = arrow_reader(relation, BATCH)
+                batches = iter(reader)
+                while (batch := next(batches, None)) is not None:
+                    rows += len(batch)
+                    yield batch.rename_columns(list(columns))
+                if bad is not None:
+                    self._count_rejects(connection, bad)
+                    self._check_rows(connection, rows)
+            except duckdb.OutOfMemoryException as error:
+                raise TrueupError(
+                    f"memory_limit: {limits.memory} is too little to read this text ({one_line(error)}). Give more."
+                ) from error
+            except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+                raise explained(str(error), self.text, self.header) from error
+
+    def _query(self, columns: Sequence[str], *, store: bool) -> str:
+        # Columns go by position, since DuckDB renames those that differ only in case.
+        position = {name: i for i, name in reversed(list(enumerate(self.names)))}
+        wanted = ", ".join(f"c{position[name]}" for name in columns)
+        return self._select(wanted, store=store, parallel=True)
+
+    def _select(self, what: str, *, store: bool, parallel: bool) -> str:
+        every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
+        delimiter = self.header.delimiter.replace("'", "''")
+        longest = self._longest
+        return (
+            f"SELECT {what} FROM read_csv({literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
+            f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, "
+            f"parallel = {parallel}, columns = {{{every}}})"
+        )
+
+    def _check_rows(self, connection: Any, rows: int) -> None:
+        """See to it that no line was read twice.
+
+        Several threads begin at several places of a file. Where such a place is inside a value of several lines that
+        look like rows, DuckDB reads these once more, and says so only where it does not store what it rejects. Without
+        a quote there is no such value. With one a single thread counts again, though it tells of no quote never closed.
+        """
+        if not self._has_quote():
+            return
+        (again,) = connection.execute(
+            self._select("count(*)", store=True, parallel=False)
+        ).fetchone()
+        if again != rows:
+            raise AnswersError(
+                "cannot be read: a value of several lines in quotes looks like rows of its own. Is a quote missing? If "
+                "not, write the answers as Parquet."
+            )
+
+    def _has_quote(self) -> bool:
+        path = self.text.path
+        with gzip.open(path, "rb") if self.text.packed else path.open("rb") as file:
+            while piece := file.read(BUFFER):
+                if b'"' in piece:
+                    return True
+        return False
+
+    def _count_rejects(self, connection: Any, bad: Malformed) -> None:
+        """Count lines that have no columns as the header has them.
+
+        Where a quote is never closed, DuckDB begins anew somewhere behind it and says nothing of the lines between: it
+        shows the first `SHOWN` characters of what it leaves out. So a row that takes more lines than can be counted
+        stops the reading, as it does without `bad`.
+        """
+        connection.execute(
+            # With ends of lines of two characters DuckDB takes the second of the line before for the first of this one.
+            "CREATE TEMP VIEW rejected AS SELECT *, greatest("
+            "length(content) - length(replace(content, chr(10), '')), "
+            "length(content) - length(replace(content, chr(13), ''))) AS ends FROM ("
+            "SELECT line_byte_position + starts_with(any_value(csv_line), chr(10))::INT AS byte, min(line) AS line, "
+            "trim(any_value(csv_line), chr(10) || chr(13)) AS content, max(length(csv_line)) AS length, "
+            "list(error_type::VARCHAR) AS kinds, list(error_message) AS messages "
+            "FROM reject_errors GROUP BY line_byte_position)"
+        )
+        total, encoding = connection.execute(
+            "SELECT coalesce(sum(1 + ends), 0), "
+            "coalesce(bool_or(list_contains(kinds, 'INVALID ENCODING')), false) FROM rejected"
+        ).fetchone()
+        if encoding:
+            raise self.text.not_decoded()
+        endless = connection.execute(
+            "SELECT byte, line FROM rejected "
+            "WHERE ends > 0 AND (list_contains(kinds, 'UNQUOTED VALUE') OR length >= ?) ORDER BY byte LIMIT 1",
+            [SHOWN],
+        ).fetchone()
+        if endless is not None:
+            raise AnswersError(
+                f"a quote that opens in line {self._line(endless[0]) or endless[1]} is never closed, or far below, or "
+                "text follows where it closes. Mend that line; a quote within quotes is written twice."
+            )
+        rows = connection.execute(
+            "SELECT byte, line, content, kinds, messages FROM rejected ORDER BY byte LIMIT ?",
+            [EXAMPLES],
+        ).fetchall()
+        examples = []
+        for byte, line, content, kinds, messages in rows:
+            place = f"{self.label}: line {self._line(byte) or line} "
+            found = quoted(content or "")
+            if "UNQUOTED VALUE" in kinds:
+                examples.append(
+                    f"{place}has a quote that is never closed, or text where it closes ({found})"
+                )
+            elif "MISSING COLUMNS" in kinds or "TOO MANY COLUMNS" in kinds:
+                examples.append(f"{place}has not {counted(len(self.names), 'field')} ({found})")
+            else:
+                examples.append(f"{place}cannot be read ({one_line(messages[0])})")
+        bad.add(int(total), examples)
+
+    def _line(self, byte: int) -> int:
+        """Return the number of the line with this byte; DuckDB takes values of several lines for one."""
+        if self.text.packed:
+            return 0
+        lines, end = 1, b"\n" if b"\n" in self.text.head else b"\r"
+        try:
+            with self.text.path.open("rb") as file:
+                while byte > 0 and (piece := file.read(min(byte, BUFFER))):
+                    lines += piece.count(end)
+                    byte -= len(piece)
+        except OSError:
+            return 0
+        return lines
+
+    def place(self, row: int, column: str, value: object) -> str:
+        """Find the line of a row, as far as that is quick; lines that could not be read are no rows."""
+        number, at = f"row {row}", self.names.index(column)
+        if row > FAR:
+            return number
+        try:
+            with self.text.open() as file:
+                reader = csv.reader(file, delimiter=self.header.delimiter)
+                passed, line = -2, 1
+                for fields in reader:
+                    passed += len(fields) == len(self.names)
+                    if passed == row:
+                        return f"line {line}" if fields[at] == (value or "") else number
+                    line = reader.line_num + 1
+        except (csv.Error, AnswersError, OSError):
+            pass
+        return number
+
+    def sample(self, column: str, places: int, limits: Limits) -> list[Any]:
+        """Return the first values."""
+        found: list[Any] = []
+        batches = self.batches([column], limits, Malformed())
+        for batch in batches:
+            found.append(batch.column(0).slice(0, EACH))
+            break
+        batches.close()  # type: ignore[attr-defined]
+        del places
+        return found
+
+
+def _connection(limits: Limits, spool: Path) -> Any:
+    duckdb = need("duckdb", "files")
+    # Nothing may be fetched from anywhere while a file is read.
+    config = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "memory_limit": limits.memory,
+        "threads": limits.threads,
+        "temp_directory": str(spool / "duckdb_temp"),
+        # Of answers that are there twice, the first may be the one to keep.
+        "preserve_insertion_order": True,
+    }
+    try:
+        return duckdb.connect(":memory:", config=config)
+    except duckdb.Error as error:
+        raise TrueupError(
+            f"memory_limit: {limits.memory} cannot be used ({one_line(error)})."
+        ) from error
+
+
+def _as_plain(path: Path, layout: Layout, folder: Folder) -> Text:
+    """Return a text that DuckDB can read, gzip or none and UTF-8; others are copied into the working folder."""
+    packed = path.name.lower().endswith(ZSTD)
+    if not packed:
+        text = Text.of(path, layout.encoding)
+        if text.encoding in UTF8 and _is_plain_name(path):
+            return text
+        with _copying(path, folder) as (copy, out), text.open() as file:
+            while piece := file.read(BUFFER):
+                out.write(piece.encode("utf-8"))
+        return Text.of(copy)
+    pyarrow = need("pyarrow", "files")
+    with _copying(path, folder) as (copy, out):
+        try:
+            with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
+                while piece := stream.read(BUFFER):
+                    out.write(piece)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise AnswersError(
+                "cannot be read: the archive is cut short or damaged. Pack it again."
+            ) from error
+    text = Text.of(copy, layout.encoding)
+    return text if text.encoding in UTF8 else _as_plain(copy, layout, folder)
+
+
+def _is_plain_name(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeError:
+        return False
+    return True
+
+
+class _Copy:
+    """A file in the working folder, whose errors are not those of the file that is read."""
+
+    def __init__(self, file: Any, folder: Path) -> None:
+        self._file, self._folder = file, folder
+
+    def write(self, piece: bytes) -> None:
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            raise not_writable(self._folder, error) from error
+
+
+@contextmanager
+def _copying(path: Path, folder: Folder) -> Iterator[tuple[Path, _Copy]]:
+    folder.make()
+    number = len(list(folder.spool.glob("unpacked-*")))
+    copy = folder.spool / f"unpacked-{number}{Path(path.name.removesuffix(ZSTD)).suffix}"
+    with speaking(folder.path), copy.open("wb") as file:
+        yield copy, _Copy(file, folder.path)

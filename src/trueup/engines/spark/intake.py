@@ -1,0 +1,375 @@
+"""What is in a Spark DataFrame of answers: who the workers are, and what is wrong with the rows, in one pass.
+
+Text is read as a number by the same rule as in `trueup.io.numbers`. Rows of a Spark DataFrame have no order and no
+number, so that messages give examples of what was found instead of places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.answers.build import known_variance
+from trueup.engines.spark.question_data import GOLD, GROUP, Attributes
+from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
+from trueup.io.columns import choose
+from trueup.io.numbers import MISSING_TEXTS
+from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.table import Ids, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+    from trueup.core.arrays import Floats
+    from trueup.io.columns import Roles
+
+NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)"
+# Java reads these: i for either case, U for spaces of any script.
+NUMBER_TEXT = rf"(?iU)\A\s*{NUMBER}\s*\z"
+MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(MISSING_TEXTS)})\s*\z"
+# Groups of which the driver can know the labels.
+MOST_LABELS = 1 << 20
+# Columns of the table of answers; groups, covariates and truths have the names of their vectors.
+QUESTION, WORKER, ANSWER, VARIANCE, KNOWN = "question", "worker", "answer", "variance", "known"
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """A table of answers that have been looked at.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        Question, worker, answer and, where it is known, its variance; none of them missing but the latter. With what
+        is known of the questions there are also rows that tell only of that, without an answer.
+    worker_ids : Ids
+        All workers, in order of their ids.
+    worker_variance : array or None
+        Known variance of each worker, NaN where unknown.
+    attributes : Attributes
+        What the rows tell of the questions.
+    n_rows, n_missing, n_answers : int
+        Rows, and how many of them have no answer or one.
+    """
+
+    rows: DataFrame
+    worker_ids: Ids
+    worker_variance: Floats | None
+    attributes: Attributes
+    n_rows: int
+    n_missing: int
+    n_answers: int
+
+
+def take_census(
+    frame: DataFrame,
+    *,
+    question: str,
+    worker: str,
+    answer: str,
+    answer_variance: str | None,
+    worker_variance: str | Mapping[Any, float] | None,
+    groups: str | None = None,
+    covariates: tuple[str, ...] = (),
+    gold: str | None = None,
+) -> Census:
+    """Look at all rows once: find the workers, count what is missing, refuse what cannot be used.
+
+    The labels of groups take one more look at their column.
+    """
+    need("pyspark", "spark")
+    known = worker_variance if isinstance(worker_variance, str) else None
+    if answer_variance is not None and worker_variance is not None:
+        raise AnswersError(
+            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
+            "that of its answers if both are known."
+        )
+    columns = (answer_variance, known, groups, *covariates, gold)
+    further = [name for name in columns if name is not None]
+    roles = choose(
+        frame.columns, question=question, worker=worker, answer=answer, panel=None, numbers=further
+    )
+    numbers = {ANSWER: roles.answer}
+    if answer_variance is not None:
+        numbers[VARIANCE] = answer_variance
+    if known is not None:
+        numbers[KNOWN] = known
+    attributes = Attributes(groups, covariates, gold)
+    numbers |= {part: name for part, name in attributes.columns.items() if part != GROUP}
+    table = _table(frame, roles, numbers, groups)
+    counts = _count(table, numbers)
+    _check(frame, roles, numbers, counts)
+    if groups is not None:
+        attributes = attributes._replace(labels=_labels(table, groups))
+    return _census(table, counts, numbers, worker_variance, attributes)
+
+
+def _table(
+    frame: DataFrame, roles: Roles, numbers: Mapping[str, str], groups: str | None
+) -> DataFrame:
+    """Select ids, labels and numbers, and whether what stands for a number is none."""
+    columns = [
+        _id(frame, roles.question, QUESTION).alias(QUESTION),
+        _id(frame, roles.worker, WORKER).alias(WORKER),
+    ]
+    for part, name in numbers.items():
+        value, bad = _number(frame, name, part)
+        columns += [value.alias(part), bad.alias(f"bad_{part}")]
+    if groups is not None:
+        columns.append(_label(frame, groups).alias(GROUP))
+    return frame.select(*columns)
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.col("`" + name.replace("`", "``") + "`")
+
+
+def _type_of(frame: DataFrame, name: str) -> Any:
+    return next(each.dataType for each in frame.schema.fields if each.name == name)
+
+
+def _id(frame: DataFrame, name: str, argument: str) -> Column:
+    """Return a column of ids, null where there is none."""
+    from pyspark.sql import functions, types
+
+    kind = _type_of(frame, name)
+    if isinstance(kind, types.StringType):
+        return _column(name).cast("string")  # compared letter by letter, whatever its collation
+    if isinstance(kind, types.FractionalType) and not isinstance(kind, types.DecimalType):
+        # 0.0 and -0.0 are one id
+        plain = _column(name).cast("double") + functions.lit(0.0)
+        return functions.nullif(plain, functions.lit(float("nan")))
+    times = (types.DateType, types.TimestampType, types.TimestampNTZType)
+    plain_types = (types.NumericType, types.BooleanType, *times)
+    if isinstance(kind, plain_types):
+        return _column(name)
+    raise AnswersError(
+        f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, which cannot be told "
+        f'apart as ids. Turn them into text or numbers, or pass {argument}="other_column".'
+    )
+
+
+def _label(frame: DataFrame, name: str) -> Column:
+    """Return a column of labels, null where there is none: NaN and blank text are none."""
+    from pyspark.sql import functions, types
+
+    label = _id(frame, name, "groups")
+    if isinstance(_type_of(frame, name), types.StringType):
+        return functions.when(label.rlike(r"(?U)\S"), label)
+    return label
+
+
+def _labels(table: DataFrame, groups: str) -> Any:
+    """Return all labels in order, a pyarrow array."""
+    import pyarrow.compute as pc
+
+    some = table.select(GROUP).where(table[GROUP].isNotNull()).distinct().limit(MOST_LABELS + 1)
+    labels = some.toArrow()[GROUP].combine_chunks()
+    if len(labels) > MOST_LABELS:
+        raise AnswersError(
+            f"groups: column {quoted(groups)} has more than {MOST_LABELS:,} labels. Groups are of questions that are "
+            "alike: give fewer, or a number as a covariate."
+        )
+    return labels.take(pc.sort_indices(labels))
+
+
+def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
+    """Return a column as numbers, null where there is none, and whether something else stands there."""
+    from pyspark.sql import functions, types
+
+    column, kind = _column(name), _type_of(frame, name)
+    bad = functions.lit(False)
+    if isinstance(kind, types.StringType):
+        text = column.cast("string")
+        number = functions.regexp_extract(text, NUMBER_TEXT, 1)
+        value = number.try_cast("double")
+        missing = text.isNull() | text.rlike(MISSING_TEXT)
+        bad = ~missing & (number == "")
+    elif isinstance(kind, types.NumericType | types.BooleanType | types.NullType):
+        value = column.cast("double")
+    else:
+        other = ', or pass answer="other_column"' if part == ANSWER else ""
+        raise AnswersError(
+            f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, not numbers. "
+            f"Convert them first{other}."
+        )
+    return functions.nullif(value, functions.lit(float("nan"))), bad
+
+
+def _count(table: DataFrame, numbers: Mapping[str, str]) -> Any:
+    """Count rows, answers and faults, worker by worker; return a pyarrow table."""
+    from pyspark.sql import functions
+
+    answered = table[ANSWER].isNotNull()
+    counts = [
+        functions.count("*").alias("rows"),
+        functions.count(ANSWER).alias("answers"),
+        functions.count_if(answered & table[QUESTION].isNull()).alias("no_question"),
+    ]
+    for part in numbers:
+        if part not in (VARIANCE, KNOWN):
+            large = functions.abs(table[part]) > LARGEST_ANSWER
+            counts.append(functions.count_if(large).alias(f"large_{part}"))
+        counts += [
+            functions.count_if(table[f"bad_{part}"]).alias(f"bad_{part}"),
+            functions.count_if(functions.abs(table[part]) == float("inf")).alias(f"inf_{part}"),
+        ]
+    if KNOWN in numbers:
+        here = functions.when(answered, table[KNOWN])
+        counts += [functions.min(here).alias("least"), functions.max(here).alias("most")]
+    return table.groupBy(WORKER).agg(*counts).toArrow()
+
+
+def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: Any) -> None:
+    """Refuse rows that cannot be used."""
+    import pyarrow.compute as pc
+
+    n_rows = pc.sum(counts["rows"]).as_py() or 0
+
+    def found(name: str) -> int:
+        return pc.sum(counts[name]).as_py() or 0
+
+    for part, name in numbers.items():
+        remedy = _remedy(part)
+        if count := found(f"bad_{part}"):
+            examples = _examples(frame, name, _number(frame, name, part)[1])
+            raise fault(
+                name,
+                count,
+                n_rows,
+                ("is not a number", "are not numbers"),
+                examples,
+                remedy or "Remove or mend these rows.",
+            )
+        if count := found(f"inf_{part}"):
+            raise fault(
+                name,
+                count,
+                n_rows,
+                ("is infinite", "are infinite"),
+                "",
+                "Remove these rows, or leave the value empty where there is none.",
+            )
+        if part not in (VARIANCE, KNOWN) and (count := found(f"large_{part}")):
+            beyond = f"beyond ±{LARGEST_ANSWER:g}"
+            raise fault(
+                name,
+                count,
+                n_rows,
+                (f"is {beyond}", f"are {beyond}"),
+                "",
+                "Their squares overflow: remove these rows, or give answers in a larger unit.",
+            )
+    if not found("answers"):
+        what = f"all {n_rows:,} values are missing" if n_rows else "the table has 0 rows"
+        raise AnswersError(
+            f"Column {quoted(roles.answer)}: no answers, {what}. Give at least one answer."
+        )
+    nobody = pc.sum(counts.filter(pc.is_null(counts[WORKER]))["answers"]).as_py() or 0
+    for name, count in ((roles.question, found("no_question")), (roles.worker, nobody)):
+        if count:
+            raise fault(
+                name,
+                count,
+                n_rows,
+                ("is missing", "are missing"),
+                "",
+                "Every answer needs an id here: fill it in, or remove these rows.",
+            )
+
+
+def _remedy(part: str) -> str:
+    """Say what to do about what is no number, where that depends on what it was to be."""
+    if part == ANSWER:
+        return 'Remove or mend these rows, or pass answer="other_column".'
+    if part == GOLD:
+        return "Give a finite number, or nothing where the truth is unknown."
+    if part.startswith("covariate-"):
+        return "Give finite numbers; use groups= for labels."
+    return ""
+
+
+def _examples(frame: DataFrame, name: str, bad: Column) -> str:
+    some = frame.where(bad).select(_column(name).alias("value")).distinct()
+    rows = some.orderBy("value").limit(MOST_ROWS).collect()
+    return f", such as {listing([row['value'] for row in rows], MOST_ROWS)}"
+
+
+def fault(
+    name: str, count: int, n_rows: int, what: tuple[str, str], examples: str, remedy: str
+) -> AnswersError:
+    """Say how many values of a column cannot be used, and why."""
+    noun = "value" if n_rows == 1 else "values"
+    return AnswersError(
+        f"Column {quoted(name)}: {count:,} of {n_rows:,} {noun} {what[count > 1]}{examples}. {remedy}"
+    )
+
+
+def _census(
+    table: DataFrame,
+    counts: Any,
+    numbers: Mapping[str, str],
+    worker_variance: Any,
+    attributes: Attributes,
+) -> Census:
+    """Put the workers in order, and what is known of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n_rows, n_answers = (int(pc.sum(counts[name]).as_py()) for name in ("rows", "answers"))
+    counts = counts.filter(pc.not_equal(counts["answers"], pa.scalar(0)))
+    counts = counts.take(pc.sort_indices(counts[WORKER])).combine_chunks()
+    ids = counts[WORKER].combine_chunks()
+    needed = [QUESTION, WORKER, ANSWER] + ([VARIANCE] if VARIANCE in numbers else [])
+    wanted = table[ANSWER].isNotNull()
+    if attributes.columns:
+        wanted |= table[QUESTION].isNotNull()
+    return Census(
+        rows=table.where(wanted).select(*needed, *attributes.columns),
+        worker_ids=Ids(ids),
+        worker_variance=_known(counts, Ids(ids), numbers, worker_variance),
+        attributes=attributes,
+        n_rows=n_rows,
+        n_missing=n_rows - n_answers,
+        n_answers=n_answers,
+    )
+
+
+def _known(
+    counts: Any, ids: Ids, numbers: Mapping[str, str], worker_variance: Any
+) -> Floats | None:
+    """Return the known variance of each worker."""
+    given = {}
+    if KNOWN in numbers:
+        least, most = (counts[name].to_numpy() for name in ("least", "most"))
+        differs = np.flatnonzero(least < most)
+        if len(differs):
+            raise AnswersError(
+                f"Column {quoted(numbers[KNOWN])}: a worker has two different variances, such as "
+                f"worker {quoted(ids.tolist(differs[:1])[0])} ({least[differs[0]]}, {most[differs[0]]}). "
+                "Give one variance per worker, or use answer_variance for variances of single answers."
+            )
+        given = {worker_variance: least.astype(np.float64)}
+    workers = np.arange(len(ids))
+    one_each = Table(
+        workers,
+        workers,
+        np.zeros(len(ids)),
+        None,
+        None,
+        given,
+        ids,
+        ids,
+        None,
+        len(ids),
+        0,
+        "",
+        False,
+    )
+    return known_variance(one_each, worker_variance)

@@ -1,0 +1,232 @@
+"""Which questions need another answer, and how many: what the next one would add to what is known.
+
+The variance V_j of an estimate says how much is known of a question, prior included. An answer of a typical worker,
+of variance s (the median worker, and the spread of biases, for the next worker has one as well), adds 1/s to what is
+known:
+
+    1/V_j after a more answers = 1/V_j + a/s,         one answer lowers V_j by V_j^2 / (V_j + s)
+    a_j = s (1/(target^2 - F_j) - 1/V_j), rounded up
+
+F_j is the part of the squared standard error that no further answer to this question lowers: a shift through the
+biases of the workers, the spread that gold showed. It is the normal model of the second step with a fixed prior
+(Gelman et al., Bayesian Data Analysis, section 2.5); the answers are counted on the scale on which they are combined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.core.parameters import plain
+from trueup.errors import TrueupError, counted, quoted
+from trueup.io.frames_out import make_frame
+from trueup.variance.worker_noise import worker_noise
+
+if TYPE_CHECKING:
+    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.result.estimate import Estimate
+
+SHOWN = 10
+#: More answers than this to a question are a way of saying never.
+MOST = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """What more answers would bring, question by question, the least certain first.
+
+    Attributes
+    ----------
+    estimate : Estimate
+    order : array
+        Numbers of the questions by falling standard error; those where it is unknown come last.
+    target : float
+        Standard error that is asked for.
+    asked : bool
+        Whether it was given, or is that of the median question.
+    more : array
+        Answers that each question needs for it, in the order of the questions of the estimate; -1 where no number of
+        answers is enough or nothing is known.
+    gain : array
+        How much one more answer lowers the squared standard error of each question, NaN where unknown.
+    after_one : array
+        Standard error of each question after one more answer, NaN where unknown.
+    typical : float
+        Standard deviation of an answer of a typical worker, on the scale on which answers are combined.
+    """
+
+    estimate: Estimate
+    order: Ints
+    target: float
+    asked: bool
+    more: Ints
+    gain: Floats
+    after_one: Floats
+    typical: float
+
+    @property
+    def total(self) -> int:
+        """Answers needed in all, for the questions that can reach the target."""
+        return int(np.maximum(self.more, 0).sum())
+
+    @property
+    def short(self) -> int:
+        """Questions that have not reached the target and can."""
+        return int((self.more > 0).sum())
+
+    @property
+    def never(self) -> int:
+        """Questions that no number of answers brings to the target."""
+        return int(((self.more < 0) & ~self._unknown).sum())
+
+    @property
+    def best(self) -> Ints:
+        """Numbers of the ten questions that gain most from one more answer."""
+        gain = np.nan_to_num(self.gain, nan=-1.0)
+        best = np.argsort(-gain, kind="stable")[:SHOWN]
+        return best[gain[best] > 0]
+
+    @property
+    def _unknown(self) -> Bools:
+        return np.isnan(self.estimate.std_error)
+
+    @property
+    def questions(self) -> Any:
+        """Frame with a row per question, the least certain first."""
+        answers, at = self.estimate.answers, self.order
+        more = self.more[at]
+        columns: dict[str, Any] = {
+            "question": answers.question_ids.take(at),
+            "std_error": self.estimate.std_error[at],
+            "n_answers": answers.counts[at],
+            "more_answers": np.where(more < 0, np.nan, more) if (more < 0).any() else more,
+            "gain": self.gain[at],
+            "std_error_after_one": self.after_one[at],
+        }
+        unknown = ("std_error", "more_answers", "gain", "std_error_after_one")
+        return make_frame(answers.origin.kind, columns, null_columns=unknown)
+
+    @property
+    def summary(self) -> str:
+        """What is needed, in one sentence."""
+        goal = f"a standard error of {self.target:.3g}"
+        goal += "" if self.asked else " (that of the median question)"
+        if self.short == 0:
+            some = " that can" if self.never else ""
+            text = f"Every question{some} has reached {goal}."
+        else:
+            verb = "needs" if self.short == 1 else "need"
+            text = (
+                f"{counted(self.short, 'question')} of {len(self.more):,} {verb} more answers for {goal}: "
+                f"{counted(self.total, 'answer')} of a typical worker in all."
+            )
+        if self.never:
+            text += (
+                f" {counted(self.never, 'question')} cannot reach it with any number of answers."
+            )
+        unknown = int(self._unknown.sum())
+        if unknown:
+            text += f" Of {counted(unknown, 'question')} no standard error is known."
+        return text
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(SHOWN))
+
+    def lines(self, most: int) -> list[str]:
+        """Return it in words, with so many questions."""
+        lines, answers = [self.summary], self.estimate.answers
+        best = self.best[:most]
+        if len(best):
+            lines.append("One more answer gains most here:")
+        for name, j in zip(answers.question_ids.tolist(best), best.tolist(), strict=True):
+            short = quoted(str(name)).strip('"')
+            lines.append(
+                f"  {short}: standard error {self.estimate.std_error[j]:.3g} to {self.after_one[j]:.3g} "
+                f"({counted(int(answers.counts[j]), 'answer')} so far)"
+            )
+        return lines
+
+
+def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
+    """Tell which questions need more answers.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    target_se : float, optional
+        Standard error that every question should have, on the scale of the answers; default: that of the median one.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> est = trueup.estimate(trueup.simulate(workers=9, questions=40, density=0.5, seed=1).answers)
+    >>> found = needs(est, 0.3)
+    >>> found.short, found.total
+    (39, 165)
+    """
+    answers, error = estimate.answers, estimate.std_error
+    if answers.n_panels > 1:
+        raise TrueupError("estimate: it is of panels; ask for the needs of one of them.")
+    known = ~np.isnan(error)
+    if not known.any():
+        raise TrueupError(
+            "estimate: no standard error is known, so that nothing can be said of more answers. "
+            "Questions with two answers and a second step with intervals are needed."
+        )
+    if target_se is None:
+        target = float(np.median(error[known]))
+    elif isinstance(target_se, int | float | np.number) and 0 < plain(target_se) <= 1e300:
+        target = float(target_se)
+    else:
+        raise TrueupError(f"target_se: found {quoted(target_se)}, must be a number above 0.")
+    s = _typical(estimate)
+    # From the scale of the answers to the one on which they are combined, where answers add up.
+    slope = np.where(known & (error > 0), _slope(estimate), 1.0)
+    total = np.where(known, error / slope, 0.0) ** 2
+    own = np.minimum(np.nan_to_num(estimate.second_step.posterior.variance), total)
+    fixed = total - own
+    after = fixed + s * np.divide(own, own + s, out=np.zeros(len(own)), where=own + s > 0)
+    room = (target / slope) ** 2 - fixed
+    reached = ~known | (error <= target * (1 + 1e-12))
+    exact = np.zeros(len(error))
+    open_ = ~reached & (room > 0) & (own > 0)
+    exact[open_] = s * (1.0 / room[open_] - 1.0 / own[open_])
+    more = np.where(open_, np.minimum(np.ceil(exact - 1e-9), MOST), 0).astype(np.int64)
+    more[(~reached & ~open_) | ~known | (more >= MOST)] = -1
+    return Needs(
+        estimate,
+        np.argsort(np.where(known, -error, np.inf), kind="stable"),
+        target,
+        target_se is not None,
+        more,
+        np.where(known, (total - after) * slope**2, np.nan),
+        np.where(known, np.sqrt(after) * slope, np.nan),
+        float(np.sqrt(s)),
+    )
+
+
+def _typical(estimate: Estimate) -> float:
+    """Return the variance of an answer of a typical worker, its bias included unless biases are taken off."""
+    noise = estimate.second_step.noise or worker_noise(
+        estimate.answers, bias=estimate.aggregate.bias
+    )
+    judged = noise.count > 0
+    if not judged.any():
+        return 0.0
+    return float(np.median(noise.variance[judged]) + noise.bias_variance.max())
+
+
+def _slope(estimate: Estimate) -> Floats:
+    """Return what a standard error on the scale of combination is multiplied with for the scale of the answers."""
+    scale = estimate.answers.scale
+    if scale.transform is None:
+        return np.ones(len(estimate.std_error))
+    # An estimate on its bound has no slope; then the standard error is taken as it is.
+    with np.errstate(all="ignore"):
+        mean = estimate.second_step.posterior.mean
+        slope = scale.slope(
+            mean if estimate.calibration is None else scale.forward(estimate.estimate)
+        )
+    return np.where(np.isfinite(slope) & (slope > 0), slope, 1.0)

@@ -1,0 +1,146 @@
+"""examine(): whether answers are fit for estimating, and what could be run on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.facts import survey
+from trueup.engines.memory import MemoryEngine
+from trueup.errors import counted
+from trueup.pipeline.auto_method import FEWEST_WORKERS
+
+if TYPE_CHECKING:
+    from trueup.answers.answers import Answers
+
+#: Questions below which the second step leaves everything where it is, and from which on mixtures are tried.
+SHRINKS, MIXES = 4, 8
+#: Informative answers from which on a worker can be judged.
+JUDGED = 5
+#: How much more large answers must scatter than small ones to be worth a word: correlation, and ratio of sizes.
+GROWS, RANGE, ENOUGH = 0.6, 10.0, 10
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """What was found.
+
+    Attributes
+    ----------
+    found : tuple of str
+        What the data are like.
+    runs : tuple of str
+        What can be run on them.
+    cannot : tuple of str
+        What cannot, and why.
+    advice : tuple of str
+        What to do about it.
+    """
+
+    found: tuple[str, ...]
+    runs: tuple[str, ...]
+    cannot: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = {
+            "Found": self.found,
+            "Can be run": self.runs,
+            "Cannot be run": self.cannot,
+            "Advice": self.advice,
+        }
+        lines: list[str] = []
+        for title, texts in parts.items():
+            if texts:
+                lines += [title, *(f"  {text}" for text in texts)]
+        return "\n".join(lines)
+
+
+def examine(answers: Answers) -> Checkup:
+    """Look at answers without estimating anything.
+
+    Examples
+    --------
+    >>> import trueup
+    >>> print(examine(trueup.simulate(workers=3, questions=2, seed=1).answers).cannot[0])
+    the second step: it needs 4 questions, there are 2
+    """
+    counts, origin = answers.counts, answers.origin
+    facts = survey(MemoryEngine(answers))
+    lone = int((counts < 2).sum())
+    judged = int((facts.n_informative >= JUDGED).sum())
+    found = [
+        (
+            f"{counted(answers.n_answers, 'answer')} of {counted(answers.n_workers, 'worker')} to "
+            f"{counted(answers.n_questions, 'question')}"
+        ),
+        f"answers per question: {_range(counts)}; per worker: {_range(facts.n_answers)}",
+    ]
+    if origin.n_missing:
+        has = "has no answer and is" if origin.n_missing == 1 else "have no answer and are"
+        found.append(f"{origin.n_missing:,} of {counted(origin.n_rows, 'row')} {has} left out")
+    if origin.n_duplicates:
+        was = "was" if origin.n_duplicates == 1 else "were"
+        found.append(f"{counted(origin.n_duplicates, 'repeated answer')} {was} merged")
+    if lone:
+        found.append(
+            f"{counted(lone, 'question')} with a single answer: nothing to compare it with"
+        )
+    runs, cannot, advice = [], [], []
+    overlap = bool(facts.overlap[0] > 0)
+    if not overlap:
+        runs.append(
+            "estimates without intervals: the only answer to a question is the estimate of its truth"
+        )
+        cannot.append("judging workers, intervals, second step: no question has two answers")
+        advice.append(
+            "let workers answer the same questions, or give known truths (--gold, eight or more)"
+        )
+    elif facts.pool[0] == 0:
+        runs.append("estimates; all workers agree on everything, so that there is nothing to weigh")
+    else:
+        runs.append("estimates with intervals, by any first step")
+        runs.append(
+            f"a verdict on {judged:,} of {counted(answers.n_workers, 'worker')} ({JUDGED} shared answers or more)"
+        )
+    if overlap and answers.n_workers >= FEWEST_WORKERS:
+        runs.append("choosing the first step by held-out workers (method auto, trueup compare)")
+    elif overlap:
+        cannot.append(
+            f"choosing the first step: it needs {FEWEST_WORKERS} workers, there are {answers.n_workers}"
+        )
+    if answers.n_questions < SHRINKS:
+        cannot.append(
+            f"the second step: it needs {SHRINKS} questions, there are {answers.n_questions}"
+        )
+    elif overlap:
+        more = ", and looking for clusters of questions" if answers.n_questions >= MIXES else ""
+        runs.append(f"the second step{more}")
+    if _grows(answers):
+        advice.append(
+            "larger answers scatter more and all are positive: combine them on a log scale (--transform log)"
+        )
+    return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))
+
+
+def _range(counts: Any) -> str:
+    return f"{counts.min():,.0f} to {counts.max():,.0f}, median {np.median(counts):g}"
+
+
+def _grows(answers: Answers) -> bool:
+    """Tell whether the spread of the answers to a question grows with their size."""
+    if answers.scale.transform is not None:
+        return False
+    blocks = answers.blocks()
+    spread = np.concatenate([block.std for block in blocks])
+    size = answers.centre
+    lowest = np.minimum.reduceat(answers.values, answers.indptr[:-1]) + size
+    usable = (spread > 0) & (answers.counts >= 2)
+    if (lowest <= 0).any() or int(usable.sum()) < ENOUGH:
+        return False
+    x, y = np.log(size[usable]), np.log(spread[usable])
+    if np.ptp(x) < np.log(RANGE) or np.ptp(y) == 0:
+        return False
+    return bool(np.corrcoef(x, y)[0, 1] > GROWS)

@@ -1,0 +1,115 @@
+"""From the columns of an input to a `Table`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
+from trueup.io.encode import encode
+from trueup.io.numbers import to_numbers
+from trueup.io.series import Series, take
+from trueup.io.table import Ids, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from trueup.core.arrays import Indices
+    from trueup.io.columns import Roles
+
+# The square of a larger answer, and so every variance, would overflow.
+LARGEST_ANSWER = 1e150
+
+
+def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered: bool) -> Table:
+    """Turn native columns into codes and numbers.
+
+    Rows without an answer are dropped before anything else is looked at: their ids and further
+    numbers may be whatever they like.
+
+    Raises
+    ------
+    AnswersError
+        When no answer is left, or one of the columns cannot be used.
+    """
+    answer = read_answers(columns[roles.answer], roles.answer, argument="answer")
+    n_rows = len(answer)
+    missing = np.isnan(answer)
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == n_rows:
+        found = f"all {n_rows} values are missing" if n_rows else "the table has 0 rows"
+        raise AnswersError(
+            f"Column {quoted(roles.answer)}: no answers, {found}. Give at least one answer."
+        )
+    keep = ~missing if n_missing else None
+    question, question_ids = encode_ids(columns[roles.question], roles.question, keep, ordered)
+    worker, worker_ids = encode_ids(columns[roles.worker], roles.worker, keep, ordered)
+    panel, panel_ids = None, None
+    if roles.panel is not None:
+        panel, panel_ids = encode_ids(columns[roles.panel], roles.panel, keep, ordered)
+    numbers = {
+        name: _kept(to_numbers(columns[name], name, keep=keep), keep) for name in roles.numbers
+    }
+    return Table(
+        question=question,
+        worker=worker,
+        answer=_kept(answer, keep),
+        row=None if keep is None else np.flatnonzero(keep),
+        panel=panel,
+        numbers=numbers,
+        question_ids=question_ids,
+        worker_ids=worker_ids,
+        panel_ids=panel_ids,
+        n_rows=n_rows,
+        n_missing=n_missing,
+        kind=kind,
+        ordered=ordered,
+    )
+
+
+def read_answers(series: Series, column: str, *, argument: str = "") -> NDArray[np.float64]:
+    """Read a column of answers, NaN where there is none, and refuse those that are too large."""
+    answer = to_numbers(series, column, argument=argument)
+    if len(answer) and max(-answer.min(), answer.max()) <= LARGEST_ANSWER:
+        return answer  # seen without a temporary array; NaN takes the longer way
+    too_large = np.flatnonzero(np.abs(answer) > LARGEST_ANSWER)
+    if len(too_large):
+        raise bad_rows(
+            column,
+            too_large.tolist(),
+            len(answer),
+            (f"is beyond ±{LARGEST_ANSWER:g}", f"are beyond ±{LARGEST_ANSWER:g}"),
+            "Their squares overflow: remove these rows, or give answers in a larger unit.",
+            answer[too_large[:MOST_ROWS]].tolist(),
+        )
+    return answer
+
+
+def encode_ids(
+    series: Series, column: str, keep: NDArray[np.bool_] | None, ordered: bool
+) -> tuple[Indices, Ids]:
+    """Give the ids of the kept rows codes; each of these rows must have an id."""
+    codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered)
+    if len(codes) and codes.min() < 0:
+        without = np.flatnonzero(codes < 0)
+        rows = without if keep is None else np.flatnonzero(keep)[without]
+        raise bad_rows(
+            column,
+            rows.tolist(),
+            len(series),
+            ("is missing", "are missing"),
+            "Every answer needs an id here: fill it in, or remove these rows.",
+        )
+    return codes, Ids(take(series, first_rows))
+
+
+def _kept(numbers: NDArray[np.float64], keep: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """Pick the kept rows; what may be the caller's own memory is made safe from writing."""
+    if keep is not None:
+        return numbers[keep]
+    view = np.ascontiguousarray(numbers).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,344 @@
+"""Text files of values between delimiters, read as text and nothing else.
+
+Only the delimiter is guessed, from the first line. Types are not: whether "007" is a number is not
+for a CSV reader to say.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, need, quoted
+from trueup.io.limits import check_bytes, memory
+from trueup.io.readers.source import UNREADABLE, Source, label_of, one_line, unreadable
+from trueup.io.readers.text import NOT_UTF8, Text, check_encoding
+from trueup.io.series import take, to_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from trueup.io.columns import Roles
+    from trueup.io.series import Series
+
+__all__ = ["DELIMITERS", "NOT_UTF8", "Layout", "open_delimited", "open_text", "whole_number_ids"]
+
+DELIMITERS = (",", "\t", ";", "|")
+# Names for a character that is hard to type in a shell.
+TABS = ("\\t", "tab")
+LONGEST_HEADER = 1 << 27
+# DuckDB's own limit, in bytes, where the header does not call for more.
+LONGEST_LINE = 2_000_000
+# Bytes that are looked at together for the end of a line.
+WINDOW_PIECE = 1 << 16
+COUNTING = "Rows are counted from 0, without the header"
+# No leading zero, no plus, no space: the text such a number would be written as again.
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
+_COMMA_NUMBER = re.compile(r"(?:^|[,;\t|])\s*([+-]?\d+,\d+)\s*$")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is written, as far as the caller says so.
+
+    Attributes
+    ----------
+    sep
+        The character between two values; None: the one of `DELIMITERS` the header has most of.
+    decimal
+        The decimal mark, "." or ",".
+    encoding
+        Name of the encoding; None: UTF-8, or what a byte order mark says.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, sep: Any, decimal: Any, encoding: Any) -> Layout:
+        """Check what a caller gave."""
+        if sep is not None:
+            sep = "\t" if isinstance(sep, str) and sep.lower() in TABS else sep
+            if not isinstance(sep, str) or len(sep) != 1 or not _can_delimit(sep):
+                raise AnswersError(
+                    f"sep: found {quoted(sep)}, must be one character, such as ',', ';' or '\\t', "
+                    "and neither a quote nor the end of a line."
+                )
+        if decimal is not None and (not isinstance(decimal, str) or decimal not in (".", ",")):
+            raise AnswersError(f'decimal: found {quoted(decimal)}, must be "." or ",".')
+        return cls(sep, decimal, check_encoding(encoding))
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the options that were given."""
+        return [name for name in ("sep", "decimal", "encoding") if getattr(self, name) is not None]
+
+
+def _can_delimit(character: str) -> bool:
+    return character not in '"\r\n\0' and not "\ud800" <= character <= "\udfff"
+
+
+def open_delimited(
+    path: Path, pick: Callable[[Sequence[object]], Roles]
+) -> tuple[Roles, dict[str, Series]]:
+    """Read the columns that are picked from those the header names."""
+    source = open_text(path, Layout())
+    roles = pick(source.names)
+    return roles, source.fetch(roles.names, ())
+
+
+def open_text(path: Path, layout: Layout, name: str | None = None) -> Source:
+    """Open a delimited text file; its first line names the columns."""
+    need("pyarrow", "files")
+    need("duckdb", "files")
+    name = path.name if name is None else name
+    text = Text.of(path, layout.encoding)
+    tabs_only = name.lower().removesuffix(".gz").endswith(".tsv")
+    delimiters = [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS
+    header = read_header(text, delimiters)
+    return Source(
+        label=label_of(name),
+        names=header.names,
+        fetch=partial(_fetch, text, header),
+        family="text",
+        settle=lambda column, ids: whole_number_ids(without_nul(column, ids)),
+        number=_with_points if layout.decimal == "," else lambda _, series: series,
+        place=partial(_place, text, header),
+        counting=COUNTING,
+    )
+
+
+class Header(NamedTuple):
+    delimiter: str
+    names: list[str]
+    length: int
+
+
+def read_header(text: Text, delimiters: Sequence[str]) -> Header:
+    """Find the delimiter and the column names."""
+    found = []
+    for delimiter in delimiters:
+        with text.open() as file:
+            lines = _Lines(file)
+            try:
+                names = next(csv.reader(lines, delimiter=delimiter), [])
+            except csv.Error as error:
+                raise AnswersError(
+                    f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
+                ) from error
+        found.append(Header(delimiter, names, lines.length))
+    header = max(found, key=lambda candidate: len(candidate.names))
+    if not header.names:
+        raise AnswersError("is empty or has no header. Its first line must name the columns.")
+    return header
+
+
+class _Lines:
+    """Lines of a file, as many as a header may take."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.file.readline(LONGEST_HEADER):
+            self.length += len(line)
+            if self.length >= LONGEST_HEADER:
+                raise AnswersError("its header does not end. Is a quote in it never closed?")
+            yield line
+
+
+def _fetch(
+    text: Text, header: Header, names: Sequence[str], _ids: Collection[str]
+) -> dict[str, Series]:
+    duckdb = need("duckdb", "files")
+    check_bytes(text.path.stat().st_size)
+    # Columns go by position, since DuckDB renames those that differ only in case.
+    every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
+    position = {name: i for i, name in reversed(list(enumerate(header.names)))}
+    wanted = ", ".join(f"c{position[name]}" for name in names)
+    delimiter = header.delimiter.replace("'", "''")
+    longest = max(LONGEST_LINE, 64 * header.length)
+    # Nothing may be fetched from anywhere while a file is read.
+    config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    with text.as_utf8() as (path, packed):
+        try:
+            check_lines(text, path, longest, memory())
+        except UNREADABLE as error:
+            raise unreadable(error) from error
+        query = (
+            f"SELECT {wanted} FROM read_csv({literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
+            f"compression = '{'gzip' if packed else 'none'}', columns = {{{every}}})"
+        )
+        try:
+            with duckdb.connect(":memory:", config=config) as connection:
+                table = connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise explained(str(error), text, header) from error
+    return dict(zip(names, table.columns, strict=True))
+
+
+def check_lines(text: Text, path: Path, longest: int, most: int | None = None) -> None:
+    """Refuse a line of many times the longest size: DuckDB would drop it without a word.
+
+    Somewhere in such a line there is a whole window without a line end. Of most windows of a plain file the first
+    bytes are enough; an archive is unpacked once for it, and no further than it may go.
+
+    Parameters
+    ----------
+    text, path
+        The text, and the file with it that is read, see `Text.as_utf8`.
+    longest
+        Bytes that a line may have.
+    most
+        Bytes that an archive may unpack to.
+    """
+    window = 4 * longest
+    packed = text.packed and path == text.path
+    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+        size = 0
+        while True:
+            left, ends = window, False
+            while left > 0 and (packed or not ends):
+                piece = file.read(min(left, WINDOW_PIECE))
+                if not piece:
+                    return
+                left -= len(piece)
+                ends = ends or b"\n" in piece or b"\r" in piece
+            if not ends:
+                raise AnswersError("a line is too long. Is a line end or a quote missing?")
+            size += window
+            if packed and most is not None:
+                check_bytes(size, "unpacks to", most)
+            if left:
+                file.seek(size)
+
+
+def arrow_reader(relation: Any, rows: int) -> Any:
+    """Return a result of DuckDB in pieces of so many rows; before version 1.5 it had another name for that."""
+    reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    return reader(rows)
+
+
+def whole_number_ids(ids: Series) -> Series:
+    """Turn text ids into 64-bit integers if that loses nothing of any of them."""
+    pyarrow = need("pyarrow", "files")
+    compute = need("pyarrow.compute", "files")
+    if not compute.all(compute.match_substring_regex(ids, _WHOLE)).as_py():
+        return ids
+    try:
+        return ids.cast(pyarrow.int64())
+    except pyarrow.ArrowInvalid:
+        return ids
+
+
+def without_nul(column: str, ids: Series) -> Series:
+    compute = need("pyarrow.compute", "files")
+    found = compute.match_substring(ids, "\0")
+    if compute.any(found).as_py():
+        first = ids.filter(found)[0].as_py()
+        raise AnswersError(
+            f"Column {quoted(column)}: the id {quoted(first)} holds a NUL byte. The file is "
+            "damaged: write it again."
+        )
+    return ids
+
+
+def _with_points(column: str, series: Series) -> Series:
+    """Write decimal commas as points; a point that is there already could mean anything."""
+    compute = need("pyarrow.compute", "files")
+    rows = np.flatnonzero(compute.match_substring(series, ".").fill_null(False).to_numpy())
+    if len(rows):
+        raise bad_rows(
+            column,
+            rows.tolist(),
+            len(series),
+            ("has a point", "have a point"),
+            'With decimal="," write 1234,5 and no points, or leave decimal out if points are meant.',
+            to_list(take(series, rows[:MOST_ROWS])),
+        )
+    return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
+
+
+def literal(path: Path) -> str:
+    """Write a path for SQL so that it means this file only: no pattern, no address, no quote."""
+    plain = re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", str(path.absolute()))
+    return "'" + plain.replace("'", "''") + "'"
+
+
+def _place(text: Text, header: Header, row: int) -> str:
+    """Find the line a row begins in, as DuckDB counts rows: without empty lines."""
+    try:
+        with text.open() as file:
+            reader = csv.reader(file, delimiter=header.delimiter)
+            passed, line = -2, 1
+            for fields in reader:
+                # The only value of a row may be missing.
+                passed += bool(fields) or len(header.names) == 1
+                if passed == row:
+                    return f"line {line}"
+                line = reader.line_num + 1
+    except (csv.Error, AnswersError, *UNREADABLE):
+        pass
+    return ""
+
+
+def explained(message: str, text: Text, header: Header) -> AnswersError:
+    """Say in one line what DuckDB says in thirty."""
+    if "utf-8" in message.lower():
+        return text.not_decoded()
+    at = re.search(r"CSV Error on Line: (\d+)", message)
+    line = f"line {at[1]}" if at else "a line"
+    fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if fields:
+        original = re.search(r"Original Line: (.*)", message)
+        content = original[1].rstrip("\r") if original else ""
+        expected = int(fields[1])
+        # DuckDB stops counting at the first field too many.
+        found = max(int(fields[2]), _count(content, header.delimiter))
+        advice = _comma_advice(content) if header.delimiter == "," and found == expected + 1 else ""
+        return AnswersError(
+            f"{line} has {found} fields, the header has {expected}. Mend that line.{advice}"
+        )
+    if "unterminated quote" in message:
+        return AnswersError(
+            f"a quote that opens in {line} is never closed, or text follows where it closes. "
+            "Mend that line; a quote within quotes is written twice."
+        )
+    if "maximum line size" in message.lower():
+        return AnswersError(f"{line} is too long. Is a line end or a quote missing?")
+    if "gzip" in message.lower():
+        return AnswersError("cannot be read: the archive is cut short or damaged. Pack it again.")
+    if "invalid state" in message:
+        return AnswersError(
+            "cannot be read as delimited text: its lines end in several ways. Give all of them "
+            "the same end."
+        )
+    return AnswersError(f"cannot be read as delimited text ({one_line(message)}).")
+
+
+def _count(line: str, delimiter: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return 0
+
+
+def _comma_advice(line: str) -> str:
+    """Ask whether a number with a decimal comma was cut in two."""
+    number = _COMMA_NUMBER.search(line)
+    if number is None:
+        return ""
+    return (
+        f" If {quoted(number[1])} is one number, put it in quotes or separate columns by "
+        'semicolons, and pass decimal=",".'
+    )

@@ -1,0 +1,193 @@
+"""Data frames of many kinds as a `Table`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
+from trueup.io.columns import choose
+from trueup.io.readers.assemble import assemble
+from trueup.io.series import Series, library, loaded
+
+if TYPE_CHECKING:
+    from trueup.io.table import Table
+
+
+class Opened(NamedTuple):
+    """A frame whose columns are known but not yet fetched."""
+
+    names: Sequence[object]
+    fetch: Callable[[list[str]], dict[str, Series]]
+    kind: str
+    ordered: bool = True
+
+
+def read_frame(
+    frame: object,
+    *,
+    question: str = "question",
+    worker: str = "worker",
+    answer: str = "answer",
+    panel: str | None = None,
+    numbers: Sequence[str] = (),
+) -> Table:
+    """Read the answers in a data frame.
+
+    Parameters
+    ----------
+    frame
+        A pandas or polars frame (lazy ones too), a pyarrow Table or RecordBatch, a DuckDB
+        relation, a dict of columns of equal length, or any frame narwhals can read.
+    question, worker, answer
+        Names of these columns. Where a default name is not there, "task" stands in for
+        "question" and "label" for "answer".
+    panel
+        Column that tells independent problems apart, if any.
+    numbers
+        Further columns to read as numbers.
+
+    Raises
+    ------
+    AnswersError
+        When the frame is of no known kind or does not hold usable answers.
+
+    Examples
+    --------
+    >>> table = read_frame({"question": ["a", "a", "b"], "worker": [7, 8, 7], "answer": [1, 3, 2]})
+    >>> table.question.tolist(), table.worker_ids.tolist()
+    ([0, 0, 1], [7, 8])
+    """
+    opened = open_frame(frame)
+    roles = choose(
+        opened.names,
+        question=question,
+        worker=worker,
+        answer=answer,
+        panel=panel,
+        numbers=numbers,
+    )
+    columns = opened.fetch(roles.names)
+    return assemble(columns, roles, kind=opened.kind, ordered=opened.ordered)
+
+
+def open_frame(frame: Any) -> Opened:
+    """Find out what kind of frame this is; its data stay where they are."""
+    narwhals = loaded("narwhals")
+    if narwhals is not None:
+        frame = narwhals.to_native(frame, pass_through=True)
+    pandas, polars, pyarrow, duckdb = map(loaded, ("pandas", "polars", "pyarrow", "duckdb"))
+    if pandas is not None and isinstance(frame, pandas.DataFrame):
+        return Opened(list(frame.columns), lambda names: {n: frame[n] for n in names}, "pandas")
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        return Opened(frame.columns, lambda names: _polars_columns(frame, names), "polars")
+    if polars is not None and isinstance(frame, polars.LazyFrame):
+        return _open_lazy(frame)
+    if pyarrow is not None and isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
+        return Opened(
+            frame.schema.names, lambda names: {n: frame.column(n) for n in names}, "pyarrow"
+        )
+    if duckdb is not None and isinstance(frame, duckdb.DuckDBPyRelation):
+        return _open_relation(frame)
+    if isinstance(frame, Mapping):
+        return Opened(list(frame), lambda names: _fetch_mapping(frame, names), "array")
+    return open_with_narwhals(frame)
+
+
+def _polars_columns(frame: Any, names: list[str]) -> dict[str, Series]:
+    # By position and without their names: one such as "^a$" would be taken for a pattern, even by
+    # methods of the column itself.
+    return {name: frame.to_series(frame.columns.index(name)).alias("") for name in names}
+
+
+def _open_lazy(frame: Any) -> Opened:
+    nth, every = import_module("polars").nth, frame.collect_schema().names()
+
+    def fetch(names: list[str]) -> dict[str, Series]:
+        # A position, unlike a name, is never taken for a pattern.
+        chosen = frame.select(nth([every.index(name) for name in names]))
+        return _polars_columns(chosen.collect(), names)
+
+    return Opened(every, fetch, "polars", ordered=False)
+
+
+def _open_relation(relation: Any) -> Opened:
+    def fetch(names: list[str]) -> dict[str, Series]:
+        quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        table = relation.project(quoted_names).to_arrow_table()
+        return dict(zip(names, table.columns, strict=True))
+
+    return Opened(relation.columns, fetch, "duckdb", ordered=False)
+
+
+def open_with_narwhals(frame: Any) -> Opened:
+    """Open a frame of some other library by way of narwhals."""
+    narwhals = import_module("narwhals")
+    try:
+        wrapped = narwhals.from_native(frame)
+    except TypeError:
+        raise AnswersError(
+            f"Frame: found {quoted(type(frame).__name__)}, no data frame. Give a pandas or "
+            "polars frame, a pyarrow table, a DuckDB relation or a dict of columns."
+        ) from None
+    lazy = isinstance(wrapped, narwhals.LazyFrame)
+
+    def fetch(names: list[str]) -> dict[str, Series]:
+        selected = wrapped.select(*names)
+        inner = selected.collect().to_native() if lazy else selected.to_pandas()
+        return open_frame(inner).fetch(names)
+
+    return Opened(wrapped.collect_schema().names(), fetch, "other", ordered=not lazy)
+
+
+def _fetch_mapping(columns: Mapping[str, object], names: list[str]) -> dict[str, Series]:
+    series = {name: _column_of(name, columns[name]) for name in names}
+    lengths = {name: len(column) for name, column in series.items()}
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{quoted(name)} has {length}" for name, length in lengths.items())
+        raise AnswersError(f"Columns {listing(names, MOST_NAMES)}: differ in length ({each}).")
+    return series
+
+
+def _column_of(name: str, values: Any) -> Series:
+    """Bring a column of a dict into one of the native forms, its values unchanged."""
+    pandas = loaded("pandas")
+    if library(values) == "polars":
+        return values.alias("")
+    if library(values) != "numpy":
+        return values
+    if pandas is not None and isinstance(
+        values, pandas.Index | pandas.api.extensions.ExtensionArray
+    ):
+        return pandas.Series(values)
+    if isinstance(values, np.ma.MaskedArray):
+        # As objects, so that what is masked becomes None rather than the number underneath.
+        hidden = np.ma.getmaskarray(values)
+        values = values.data.astype(object)
+        values[hidden] = None
+    if isinstance(values, np.ndarray):
+        if values.ndim == 1:
+            return values
+        found = f"an array of {values.ndim} dimensions"
+    elif isinstance(values, Sequence) and not isinstance(values, str | bytes):
+        return array_of(list(values))
+    else:
+        found = f"a single {quoted(type(values).__name__)}"
+    raise AnswersError(
+        f"Column {quoted(name)}: found {found}. Give a list or one-dimensional array."
+    )
+
+
+def array_of(values: list[object]) -> Series:
+    """Make an array of a list without turning 1 into "1", cutting texts short or rounding whole numbers."""
+    kinds = {int: "iu", float: "f", bool: "b"}
+    types = set(map(type, values))
+    if len(types) == 1 and (kind := types.pop()) in kinds:
+        array = np.array(values)
+        # Of whole numbers that no integer type holds all, such as -1 and 2**64 - 1, numpy makes fractions or objects.
+        if array.dtype.kind in kinds[kind]:
+            return array
+    return np.fromiter(values, dtype=object, count=len(values))

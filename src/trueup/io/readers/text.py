@@ -1,0 +1,201 @@
+"""Bytes as text: encodings, byte order marks, archives."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TextIO, cast
+
+from trueup.errors import AnswersError, quoted
+from trueup.io.limits import check_bytes
+from trueup.io.readers.source import UNREADABLE, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAD = 1 << 16
+GZIP = b"\x1f\x8b"
+NOT_UTF8 = "is not UTF-8 text. Save it with the encoding UTF-8."
+UTF8 = ("utf-8", "utf-8-sig", "ascii")
+# The marks of UTF-32 first, as one of them begins with one of UTF-16.
+BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def check_encoding(encoding: object) -> str | None:
+    """Return the plain name of an encoding.
+
+    Raises
+    ------
+    AnswersError
+        When it is none that Python knows, or not one of text.
+    """
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(cast("str", encoding)).name
+        io.TextIOWrapper(io.BytesIO(), encoding=name).close()  # refuses rot13 and its like
+    except (LookupError, TypeError, ValueError):
+        raise AnswersError(
+            f"encoding: found {quoted(encoding)}, which is no encoding of text. Common ones are "
+            '"utf-8", "utf-16", "latin-1" and "cp1252".'
+        ) from None
+    return name
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text file: where it is and how its bytes become characters.
+
+    Attributes
+    ----------
+    path
+        The file.
+    encoding
+        The name of its encoding; for UTF-8 one that takes a byte order mark off.
+    given
+        Whether the caller named the encoding.
+    packed
+        Whether it is compressed by gzip.
+    head
+        Its first bytes, unpacked.
+    """
+
+    path: Path
+    encoding: str
+    given: bool
+    packed: bool
+    head: bytes
+
+    @classmethod
+    def of(cls, path: Path, encoding: str | None = None) -> Text:
+        """Look at the first bytes of a file."""
+        try:
+            with path.open("rb") as file:
+                packed = path.name.lower().endswith(".gz") or file.read(2) == GZIP
+            with _open(path, packed) as file:
+                head = file.read(HEAD)
+        except UNREADABLE as error:
+            raise unreadable(error) from error
+        name = encoding or next((BOMS[bom] for bom in BOMS if head.startswith(bom)), "utf-8")
+        name = "utf-8-sig" if name == "utf-8" else name
+        text = cls(path, name, encoding is not None, packed, head)
+        if name in UTF8 and b"\0" in head:
+            raise text.has_nul()
+        return text
+
+    @contextmanager
+    def open(self) -> Iterator[TextIO]:
+        """Open it for reading; line ends stay as they are, and errors are ours."""
+        try:
+            with (
+                _open(self.path, self.packed) as raw,
+                io.TextIOWrapper(raw, encoding=self.encoding, newline="") as file,
+            ):
+                yield file
+        except UnicodeError as error:
+            raise self.not_decoded() from error
+        except UNREADABLE as error:
+            raise unreadable(error) from error
+
+    @contextmanager
+    def as_utf8(self) -> Iterator[tuple[Path, bool]]:
+        """Give a file with the same text in UTF-8, and whether it is compressed."""
+        try:
+            str(self.path).encode()
+            readable = self.encoding in UTF8
+        except UnicodeError:
+            readable = False
+        if readable:
+            yield self.path, self.packed
+            return
+        with tempfile.TemporaryDirectory(prefix="trueup-") as folder:
+            copy = Path(folder) / "text"
+            with self.open() as file, copy.open("w", encoding="utf-8", newline="") as out:
+                size = 0
+                while piece := file.read(HEAD):
+                    size += len(piece)
+                    check_bytes(size)
+                    out.write(piece)
+            yield copy, False
+
+    def has_nul(self) -> AnswersError:
+        """Explain a NUL byte among the first bytes."""
+        at = self.head.index(0)
+        likely = _wide_characters(self.head)
+        if likely:
+            advice = f'It looks like {likely}: pass encoding="{likely}".'
+        else:
+            advice = "It is damaged, or no text at all: write it again as text."
+        return AnswersError(f"line {1 + self.head[:at].count(10)} holds a NUL byte. {advice}")
+
+    def not_decoded(self) -> AnswersError:
+        """Find the first line that is not text in this encoding, and say what it may be."""
+        found = self._first_bad()
+        name = "UTF-8" if self.encoding in UTF8 else self.encoding
+        if found is None:
+            other = f"is not {name} text. Pass the encoding it was saved in as encoding=..."
+            return AnswersError(NOT_UTF8 if name == "UTF-8" else other)
+        number, line, byte = found
+        says = f"line {number} is not {name} text (byte 0x{byte:02x})."
+        if name != "UTF-8" or self.given:
+            return AnswersError(f"{says} Pass the encoding it was saved in as encoding=...")
+        likely = _likely(line)
+        reads = quoted(line.decode(likely, errors="replace").strip("\r\n"))
+        return AnswersError(
+            f"{says} It looks like {likely}, in which that line reads {reads}: "
+            f'pass encoding="{likely}", or save the file as UTF-8.'
+        )
+
+    def _first_bad(self) -> tuple[int, bytes, int] | None:
+        """Return the number of the first line that is no text, its bytes, and the byte at fault."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        lines = 0
+        try:
+            with _open(self.path, self.packed) as file:
+                while True:
+                    piece = file.read(HEAD)
+                    try:
+                        lines += decoder.decode(piece, final=not piece).count("\n")
+                    except UnicodeDecodeError as error:
+                        before, rest = error.object[: error.start], error.object[error.start :]
+                        line = before[before.rfind(b"\n") + 1 :] + rest.partition(b"\n")[0]
+                        lines += before.decode(self.encoding, errors="ignore").count("\n")
+                        return 1 + lines, line, rest[0]
+                    if not piece:
+                        return None
+        except (UnicodeError, *UNREADABLE):
+            return None
+
+
+def _open(path: Path, packed: bool) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb") if packed else path.open("rb"))
+
+
+def _likely(line: bytes) -> str:
+    """Guess the encoding of Western text: only Windows uses 0x80 to 0x9f for characters."""
+    if not any(0x80 <= byte <= 0x9F for byte in line):
+        return "latin-1"
+    try:
+        line.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _wide_characters(head: bytes) -> str | None:
+    """Tell the order of the bytes of UTF-16 without a mark, or that it is none."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    most, least = max(even, odd), min(even, odd)
+    if most < len(head) / 4 or least > most / 4:
+        return None
+    return "utf-16-be" if even > odd else "utf-16-le"

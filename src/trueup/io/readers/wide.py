@@ -1,0 +1,287 @@
+"""Wide tables: a row per question and a column per worker, or the other way round."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.core.arrays import compact
+from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, quoted
+from trueup.io.columns import OTHER_NAMES, check_names
+from trueup.io.numbers import COMMA_REMEDY
+from trueup.io.readers.assemble import encode_ids, read_answers
+from trueup.io.readers.frames import array_of
+from trueup.io.series import loaded
+from trueup.io.table import Ids, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from trueup.core.arrays import Indices
+    from trueup.io.readers.source import Source
+    from trueup.io.series import Series
+
+# A column of one of these names is not a worker: such a table has one answer per row, under names
+# of its own. Compared without case, spaces and marks.
+LONG_NAMES = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        question task item object subject sample worker rater annotator judge source
+        sensor user participant respondent forecaster expert answer label score rating
+        value response estimate forecast prediction measurement truth gold time
+        timestamp date year index row key name number weight variance std count n nr no
+        q w id
+        """,
+    )
+)
+# Columns of answers that a table needs to pass for wide, with a column of ids and without.
+FEWEST = 2
+FEWEST_ALONE = 3
+
+
+@dataclass(frozen=True)
+class Wide:
+    """How a wide table is laid out.
+
+    Attributes
+    ----------
+    rows
+        What a row stands for, "question" or "worker"; a column stands for the other.
+    ids
+        Column with the ids of the rows; None: they are numbered.
+    panel
+        Column that tells independent problems apart, if any.
+    cells
+        The columns of answers.
+    guessed
+        Whether nobody said that the table is wide.
+    """
+
+    rows: str
+    ids: str | None
+    panel: str | None
+    cells: list[str]
+    guessed: bool
+
+    @property
+    def id_names(self) -> list[str]:
+        """The columns that hold ids."""
+        return [name for name in (self.ids, self.panel) if name is not None]
+
+    @property
+    def names(self) -> list[str]:
+        """All columns."""
+        return [*self.id_names, *self.cells]
+
+    @property
+    def columns(self) -> str:
+        """What a column stands for."""
+        return "worker" if self.rows == "question" else "question"
+
+    def __str__(self) -> str:
+        return f"one row per {self.rows} and one column per {self.columns}"
+
+
+def plan(
+    wide: Any,
+    found: Sequence[str],
+    *,
+    question: str,
+    worker: str,
+    answer: str,
+    panel: str | None,
+    numbers: Sequence[str],
+) -> Wide | None:
+    """Say how a table is wide, or that it is not.
+
+    Parameters
+    ----------
+    wide
+        True or "questions": one row per question; "workers": one row per worker; False: one row
+        per answer; None: find out.
+    found
+        The columns there are.
+    question, worker, answer, panel, numbers
+        What the caller asks for.
+    """
+    if isinstance(wide, bool | np.bool_):
+        wide = "questions" if wide else "no"
+    if not isinstance(wide, str | None) or wide not in (None, "no", "questions", "workers"):
+        raise AnswersError(
+            f'wide: found {quoted(wide)}, must be True, False, "questions" (one row per question) '
+            'or "workers" (one row per worker).'
+        )
+    if wide == "no":
+        return None
+    check_names(found, (("question", question), ("worker", worker), ("answer", answer)))
+    rows = "worker" if wide == "workers" else "question"
+    ids: str | None = worker if rows == "worker" else question
+    if ids not in found and ids == rows:
+        other = OTHER_NAMES.get(rows)
+        ids = other if other in found else None
+    special = [name for name in (ids, panel) if name is not None]
+    cells = [name for name in found if name not in special]
+    layout = Wide(rows, ids, panel, cells, guessed=wide is None)
+    if wide is None:
+        named = worker != "worker" or answer != "answer" or bool(numbers)
+        return None if named or not _looks_wide(layout, found) else layout
+    _check(layout, found, numbers)
+    return layout
+
+
+def _looks_wide(layout: Wide, found: Sequence[str]) -> bool:
+    fewest = FEWEST_ALONE if layout.ids is None else FEWEST
+    if len(layout.cells) < fewest or any(count > 1 for count in Counter(found).values()):
+        return False
+    if any(name not in found for name in layout.id_names) or any(map(_is_long, layout.cells)):
+        return False
+    # A first line of numbers such as 3.5 is no header.
+    return layout.ids is not None or not any(
+        re.fullmatch(r"[+-]?\d*\.\d+", name) for name in layout.cells
+    )
+
+
+def _is_long(name: str) -> bool:
+    plain = re.sub(r"[\W_]", "", name.casefold())
+    return (
+        not plain
+        or plain in LONG_NAMES
+        or re.search(r"(?:[a-z]I|[\W_]i|^I|^i)[Dd]$", name) is not None
+    )
+
+
+def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
+    for argument, name in ((layout.rows, layout.ids), ("panel", layout.panel)):
+        if name is not None and name not in found:
+            raise missing_column(name, found, argument)
+    twice = [name for name, count in Counter(found).items() if count > 1]
+    if twice:
+        raise AnswersError(
+            f"Column {quoted(twice[0])}: there are several columns of this name, and the table "
+            f"was read as {layout}. Rename all but one."
+        )
+    if layout.ids is not None and layout.ids == layout.panel:
+        raise AnswersError(
+            f"Column {quoted(layout.ids)}: asked for as {layout.rows} and as panel. "
+            "Give each its own column."
+        )
+    if numbers:
+        raise AnswersError(
+            f"Column {quoted(numbers[0])}: the table was read as {layout}, which has no further "
+            "number for each answer. Give one row per answer, or known variances as a mapping."
+        )
+    if not layout.cells:
+        raise AnswersError(
+            f"there is no column of answers besides {listing(layout.id_names, MOST_NAMES)}, and "
+            f"the table was read as {layout}. Pass wide=False for one row per answer."
+        )
+
+
+def numbers_of(
+    columns: Mapping[str, Series], layout: Wide, source: Source
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
+    """Read the columns of answers as numbers; where the layout is a guess, some may fail to be."""
+    read, faults = {}, {}
+    for name in layout.cells:
+        try:
+            read[name] = read_answers(source.number(name, columns[name]), name)
+        except AnswersError as error:
+            faults[name] = str(error)
+            if not layout.guessed:
+                advice = "" if layout.ids else f", and {layout.rows}= names a column of ids"
+                raise type(error)(
+                    f"{error} The table was read as {layout}; wide=False reads one row per "
+                    f"answer{advice}."
+                ) from error.__cause__
+    return read, faults
+
+
+def wide_table(
+    columns: Mapping[str, Series],
+    cells: Mapping[str, NDArray[np.float64]],
+    layout: Wide,
+    source: Source,
+) -> Table:
+    """Turn rows and columns into answers; an empty cell is none."""
+    matrix = np.column_stack(list(cells.values()))
+    given = ~np.isnan(matrix)
+    row, column = np.nonzero(given)
+    if not len(row):
+        raise AnswersError(
+            f"no answers, all {matrix.size} cells are empty. The table was read as {layout}."
+        )
+    keep: NDArray[np.bool_] = np.asarray(given.any(axis=1))
+    # Rows without an answer are not looked at, and those after them move up.
+    position = (np.cumsum(keep) - 1)[row]
+
+    def coded(name: str) -> tuple[Indices, Ids]:
+        codes, ids = encode_ids(
+            columns[name], name, None if keep.all() else keep, ordered=source.ordered
+        )
+        return codes[position], Ids(source.settle(name, ids.values))
+
+    if layout.ids is None:
+        row_code, numbers = compact(row, len(matrix))
+        by_row: tuple[Indices, Ids] = row_code, Ids(numbers)
+    else:
+        by_row = coded(layout.ids)
+    column_code, used = compact(column, matrix.shape[1])
+    by_column = column_code, _header_ids([layout.cells[i] for i in used.tolist()], source)
+    panel, panel_ids = (None, None) if layout.panel is None else coded(layout.panel)
+    question, worker = (by_row, by_column) if layout.rows == "question" else (by_column, by_row)
+    return Table(
+        question=question[0],
+        worker=worker[0],
+        answer=matrix[row, column],
+        row=row,
+        panel=panel,
+        numbers={},
+        question_ids=question[1],
+        worker_ids=worker[1],
+        panel_ids=panel_ids,
+        n_rows=len(row),
+        n_missing=0,
+        kind="file",
+        ordered=source.ordered,
+    )
+
+
+def not_wide(columns: Mapping[str, Series], faults: Mapping[str, str], layout: Wide) -> str | None:
+    """Say why a table that might be wide is not: an id stands in two rows, or there is text."""
+    commas = [name for name, fault in faults.items() if COMMA_REMEDY in fault]
+    text = [name for name in faults if name not in commas]
+    if len(layout.cells) - len(text) < FEWEST:
+        return ""
+    if text:
+        name = f", or {layout.rows}={quoted(text[0])} if it names the {layout.rows}s"
+        return (
+            f" It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
+            f"only: leave it out and pass wide=True{'' if layout.ids else name}."
+        )
+    if commas:
+        where = f"in column {quoted(commas[0])}"
+        return f" It was not read as {layout}, for values {where}. {COMMA_REMEDY}"
+    if layout.ids is None or layout.panel is not None:
+        return None
+    codes, ids = encode_ids(columns[layout.ids], layout.ids, None, ordered=True)
+    if len(ids) == len(codes):
+        return None
+    return (
+        f" It was not read as {layout}, since a {layout.rows} stands in more than one row: pass "
+        "wide=True if that is meant."
+    )
+
+
+def _header_ids(names: list[str], source: Source) -> Ids:
+    """Take names of columns as ids, by the rule for ids in this kind of file."""
+    pyarrow = loaded("pyarrow")
+    if source.untyped and pyarrow is not None:
+        return Ids(source.settle("", pyarrow.array(names, pyarrow.string())))
+    return Ids(array_of(list(names)))

@@ -1,0 +1,1 @@
+"""The two steps joined: aggregation, variance, shrinkage, calibration, on any engine."""

@@ -1,0 +1,398 @@
+"""The second step on the outcome of any first step: variances, halves, prior, posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.core.arrays import offsets, segment_max, segment_sum
+from trueup.core.sampling import cut
+from trueup.engines.protocol import Visit
+from trueup.engines.vectors import Beside
+from trueup.pipeline.split_halves import halve
+from trueup.shrinkage.contract import Posterior
+from trueup.shrinkage.panel_priors import Earned
+from trueup.variance import Certainty, certainty, worker_noise
+from trueup.variance.intervals import Width
+from trueup.variance.moderated import keep_own_variance, moderated
+
+if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers.answers import Answers
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.core.sampling import Cut
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.shrinkage import Prior, ShrinkRule
+    from trueup.variance import WorkerNoise
+    from trueup.variance.bias import Biases
+
+#: What questions are moved toward, by the prior they have.
+TOWARD = {
+    "normal": "their common mean",
+    "mixture": "the middle of their cluster",
+    "scale mixture": "their common mean",
+    "groups": "the mean of their group",
+    "group means": "the mean of their group",
+    "regression": "what the covariates predict",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SecondStepResult:
+    """What came out.
+
+    Attributes
+    ----------
+    engine : Engine
+        Keeps the vectors below: "mean", "post_variance", "shrinkage" and "unknown", and as "base_variance" the
+        variance of the aggregate for intervals.
+    posterior : Posterior
+        Estimates and their variances.
+    prior : Prior
+        What was learned of the questions; it can be used on new ones.
+    certainty : Certainty
+        How sure the first step was.
+    marks : array
+        Above 0 for questions of which no variance can be known.
+    alone : array
+        Panels in which no question has two answers, so that workers cannot be compared.
+    noise : WorkerNoise or None
+        The noise of the workers, where it was needed.
+    totals : Totals
+        Sums over the questions of each panel.
+    tried : tuple of str
+        What the caller knew of the questions and no panel has used: "groups", "covariates".
+    earned : Earned or None
+        The prior of a single problem, where it was chosen by held-out workers, now or before.
+    """
+
+    engine: Engine
+    posterior: Posterior
+    prior: Prior
+    certainty: Certainty
+    marks: Floats
+    alone: Bools
+    noise: WorkerNoise | None
+    totals: Totals
+    tried: tuple[str, ...] = ()
+    earned: Earned | None = None
+
+    @property
+    def unknown(self) -> Bools:
+        """Questions of which no variance can be known."""
+        return self.marks > 0
+
+    def width(self, level: float) -> Width:
+        """Return what says how wide the intervals are."""
+        sure = self.certainty
+        return Width(level, sure.nu, sure.shift, sure.shift_nu)
+
+    def std_error(self, answers: Answers) -> Floats:
+        """Return the standard error of each estimate, NaN where it cannot be known.
+
+        An error that all questions share through the biases of the workers is part of it.
+        """
+        shift = self.certainty.shift[answers.question_panel]
+        return np.sqrt(np.where(self.unknown, np.nan, self.posterior.variance + shift))
+
+    def half_width(self, answers: Answers, level: float) -> Floats:
+        """Return half the width of the interval of each question."""
+        panel = answers.question_panel
+        quantile = self.width(level).quantile(self.posterior.variance, lambda each: each[panel])
+        return quantile * self.std_error(answers)
+
+    @property
+    def models(self) -> list[str]:
+        """What was believed of the true values of each panel, where the rule says."""
+        model = getattr(self.prior, "model", None)
+        return [] if model is None else list(model)
+
+    @property
+    def expected_gain(self) -> float:
+        """Share by which the second step is expected to lower the mean squared error, NaN if unknown."""
+        before, after = self.totals.before.sum(), self.totals.after.sum()
+        if self.totals.unknown.any() or not np.isfinite(before) or before <= 0:
+            return float("nan")
+        return float(1.0 - after / before)
+
+    def __str__(self) -> str:
+        moved = float(self.totals.shrinkage.sum()) / self.engine.problem.n_questions
+        said = []
+        if moved == 0:
+            said.append("the second step left all questions where they were")
+        else:
+            kinds = {TOWARD.get(model, model) for model in self.models} - {"none"}
+            toward = " or ".join(sorted(kinds)) or "the others"
+            text = (
+                f"the second step moved questions {moved:.1%} of the way toward {toward} on average"
+            )
+            gain = self.expected_gain
+            if gain > 0:
+                text += f"; if workers err independently, squared errors fall by about {gain:.1%}"
+            said.append(text)
+        said += [
+            f"the {name} did not predict held-out workers better, and were not used"
+            for name in self.tried
+        ]
+        if self.earned is not None and self.earned.changed:
+            said.append(
+                f"what they are moved toward was chosen from {self.earned.answers:,} answers and kept"
+            )
+        return "; ".join(said)
+
+
+def second_step(
+    answers: Answers | None,
+    aggregate: Aggregate,
+    rule: ShrinkRule,
+    variance: Any = None,
+    *,
+    groups: Ints | None = None,
+    covariates: Floats | None = None,
+    noise: WorkerNoise | None = None,
+    biases: Biases | None = None,
+    earned: Earned | None = None,
+    seed: int = 0,
+) -> SecondStepResult:
+    """Apply a shrink rule to the aggregates of a first step.
+
+    Parameters
+    ----------
+    answers : Answers or None
+        The answers, where they are in memory.
+    variance : str, number, array or callable, optional
+        The variance rule; default: the one that belongs to the shrink rule, or what is known.
+    groups, covariates : arrays, optional
+        What is known of the questions. An engine may keep them already: "group", "covariate-0", "covariate-1", ...
+    noise : WorkerNoise, optional
+        The noise of the workers, where it has been computed already.
+    biases : Biases, optional
+        Biases that were taken off before: what is not known of them is added to the variances at the end.
+    earned : Earned, optional
+        The prior that held-out workers have chosen before; none is tried again.
+    seed : int
+        Of the random halves of the workers, and of the sample of questions that priors are fitted on.
+    """
+    engine, facts = aggregate.engine, aggregate.facts
+    if noise is not None:
+        noise.apart.keep_in(engine)
+    # Known variances need no second answer to a question.
+    given = variance is not None and not isinstance(variance, str)
+    alone = (facts.overlap == 0) & (not aggregate.algorithm.needs_variance) & (not given)
+    if noise is None and rule.variance == "moderated" and not alone.all():
+        noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
+    sure = _certainty(answers, aggregate, rule, variance, alone, noise)
+    beside = Beside.of(engine, groups, covariates)
+    sample = cut(engine, seed)
+    fit = _sampled(engine, sure, beside, alone, sample)
+    halves = None
+    if not rule.earns or fit.unknown or not aggregate.has_variance:
+        earned = None
+    elif earned is not None:
+        fit.known["earned"] = earned
+    else:
+        noise = noise or worker_noise(engine, bias=aggregate.bias, facts=facts)
+        if sample.limit is None or engine.problem.n_panels == 1:
+            halves = halve(aggregate, sure, noise, sample=sample, seed=seed)
+    prior = rule.fit(fit.x, fit.v, panels=fit.panels, nu=sure.nu, halves=halves, **fit.known)
+    if halves is not None:
+        earned = Earned.of(prior, engine.problem.n_answers)
+    if biases is not None:
+        keep_own_variance(aggregate, biases.std_error**2)
+        sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
+    totals = _move(engine, prior, sure, beside, alone, extra=biases is not None)
+    posterior = Posterior(
+        engine.kept("mean"), engine.kept("post_variance"), engine.kept("shrinkage")
+    )
+    if biases is not None:
+        sure = replace(sure, v_interval=engine.kept("base_variance"))
+    models = {str(model) for model in getattr(prior, "model", ())}
+    tried = tuple(
+        name
+        for name, given, used in (
+            ("groups", beside.groups, {"groups", "group means"}),
+            ("covariates", beside.covariates > 0, {"regression"}),
+        )
+        if given and not models & used
+    )
+    return SecondStepResult(
+        engine,
+        posterior,
+        prior,
+        sure,
+        engine.kept("unknown"),
+        alone,
+        noise,
+        totals,
+        tried,
+        earned,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Sums over the questions of each panel.
+
+    Attributes
+    ----------
+    unknown : array
+        Questions of which no variance can be known.
+    pointless : array
+        Questions whose posterior variance is not known.
+    before, after : arrays
+        Variances of the aggregates and of the estimates.
+    shrinkage : array
+        How far the questions were moved.
+    past, farthest : arrays
+        Questions that were moved past their centre, and the largest shrinkage.
+    """
+
+    unknown: Floats
+    pointless: Floats
+    before: Floats
+    after: Floats
+    shrinkage: Floats
+    past: Floats
+    farthest: Floats
+
+    @classmethod
+    def of(cls, sums: Floats, farthest: Floats) -> Totals:
+        """Name the rows of a sweep."""
+        unknown, pointless, before, after, shrinkage, past = sums
+        return cls(unknown, pointless, before, after, shrinkage, past, farthest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """The questions that the prior is fitted on, and how many questions in all have no variance."""
+
+    x: Floats
+    v: Floats
+    known: dict[str, Any]
+    panels: Ints
+    unknown: int
+
+
+def _sampled(engine: Engine, sure: Certainty, beside: Beside, alone: Bools, sample: Cut) -> _Sample:
+    """Bring the sampled questions together."""
+    names = ("base", "v", sure.interval)
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        inside = sample.inside(block, kept)
+        unknown = block.of_panel(alone) | np.isnan(kept["v"])
+        counts = np.stack([inside, unknown]).astype(np.float64)
+        rows = {name: kept[name][inside] for name in (*names, *beside.reads)}
+        rows["unknown"] = unknown[inside].astype(np.float64)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
+            rows=rows,
+        )
+
+    reads = (*names, *beside.reads, *sample.reads)
+    sweep = engine.sweep(visit, reads=reads, answers=False)
+    rows, (size, unknown) = sweep.rows, sweep.panel_sums
+    v, v_interval = (
+        np.where(rows["unknown"] > 0, 0.0, rows[name]) for name in ("v", sure.interval)
+    )
+    known = {"v_interval": v_interval, **beside.known(rows)}
+    return _Sample(rows["base"], v, known, offsets(size.astype(np.int64)), int(unknown.sum()))
+
+
+def _move(
+    engine: Engine, prior: Prior, sure: Certainty, beside: Beside, alone: Bools, *, extra: bool
+) -> Totals:
+    """Move all questions by the prior; the engine keeps where they came to lie."""
+    names = ["base", "v", sure.interval, *beside.reads, *(["extra"] if extra else [])]
+
+    def move(kept: Kept, lonely: Bools, panels: Ints) -> Kept:
+        unknown = lonely | np.isnan(kept["v"])
+        v, v_interval = (np.where(unknown, 0.0, kept[name]) for name in ("v", sure.interval))
+        x = kept["base"]
+        known = {"v_interval": v_interval, **beside.known(kept)}
+        found = prior.posterior(x, v, panels=panels, **known)
+        # What is known exactly stays where it is.
+        exact = (v_interval == 0) & ~unknown & (found.shrinkage < 1)
+        variance = np.where(unknown, kept["v"], np.where(exact, 0.0, found.variance))
+        before = kept[sure.interval]
+        if extra:
+            variance, before = variance + kept["extra"], before + kept["extra"]
+        return {
+            "mean": np.where(exact, x, found.mean),
+            "post_variance": variance,
+            "base_variance": before,
+            "shrinkage": np.where(exact, 0.0, found.shrinkage),
+            "unknown": unknown.astype(np.float64),
+        }
+
+    def sums(moved: Kept, panels: Ints) -> Floats:
+        shrinkage = moved["shrinkage"]
+        rows = (
+            moved["unknown"],
+            np.isnan(moved["post_variance"]).astype(np.float64),
+            moved["base_variance"],
+            moved["post_variance"],
+            shrinkage,
+            (shrinkage > 1).astype(np.float64),
+        )
+        return np.stack([segment_sum(row, panels) for row in rows])
+
+    problem = engine.problem
+    if problem.n_panels > 1:
+        # A prior of many panels is asked about all of them at once.
+        borders = problem.panel_questions
+        kept = {name: engine.kept(name) for name in names}
+        moved = move(kept, np.repeat(alone, np.diff(borders)), borders)
+        for name, values in moved.items():
+            engine.keep(name, values)
+        peaks = segment_max(np.abs(moved["shrinkage"]), borders)
+        return Totals.of(sums(moved, borders), peaks)
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        moved = move(kept, block.of_panel(alone), block.panel_questions)
+        return Visit(
+            panel_sums=sums(moved, block.panel_questions),
+            panel_peaks=segment_max(np.abs(moved["shrinkage"]), block.panel_questions),
+            questions=moved,
+        )
+
+    sweep = engine.sweep(visit, reads=names, answers=False)
+    return Totals.of(sweep.panel_sums, sweep.panel_peaks)
+
+
+def _certainty(
+    answers: Answers | None,
+    aggregate: Aggregate,
+    rule: ShrinkRule,
+    variance: Any,
+    alone: Bools,
+    noise: WorkerNoise | None,
+) -> Certainty:
+    """Return the variances by the rule asked for, or that belongs to the second step."""
+    algorithm, engine = aggregate.algorithm, aggregate.engine
+    if variance is None and algorithm.needs_variance:
+        return _as_reported(engine)
+    if alone.all():
+        engine.keep("v", 0.0)
+        return Certainty.plain(engine)
+    wanted = rule.variance if variance is None else variance
+    if variance is None and wanted in ("moderated", "plugin") and not aggregate.has_variance:
+        # A black box: it can only be asked again without some of its workers.
+        if rule.name == "none":
+            return _as_reported(engine)
+        wanted = "jackknife"
+    if isinstance(wanted, str) and wanted == "moderated":
+        return moderated(answers, aggregate, noise=noise)
+    return certainty(wanted, answers, aggregate)
+
+
+def _as_reported(engine: Engine) -> Certainty:
+    """Take the variances that the first step itself has given."""
+
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        return Visit(questions={"v": kept["variance"]})
+
+    engine.sweep(visit, reads=("variance",), answers=False)
+    return Certainty.plain(engine)

@@ -1,0 +1,365 @@
+"""The two steps joined, on any engine: from blocks of answers to the numbers of each question and worker.
+
+`trueup.estimate` does it in memory, `trueup.disk` and `trueup.spark` do it elsewhere; the code is this. What belongs to
+a question stays with the engine, under the names of `COLUMNS` once it is final.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import run
+from trueup.algorithms.registry import find
+from trueup.core.arrays import segment_sum
+from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError, TrueupWarning, counted
+from trueup.pipeline.auto_method import choose
+from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
+from trueup.pipeline.pooling import find_voices
+from trueup.pipeline.shrink import second_step
+from trueup.result.estimate import Diagnosis
+from trueup.variance.bias import estimate_biases
+from trueup.variance.intervals import student_quantile
+
+if TYPE_CHECKING:
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.driver import Aggregate, Believed
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Floats, Ints
+    from trueup.core.progress import Progress
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.pipeline.calibration import Calibration
+    from trueup.pipeline.pooling import Voices
+    from trueup.pipeline.shrink import SecondStepResult
+    from trueup.shrinkage import ShrinkRule
+    from trueup.shrinkage.panel_priors import Earned
+    from trueup.variance.bias import Biases
+
+INTERVALS = (
+    "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
+    "contain an error that all workers share"
+)
+NO_OVERLAP = (
+    "where no question has two answers the workers cannot be compared: intervals are unknown there"
+)
+POINT_ONLY = "this second step gives estimates without intervals; its positive part has them"
+NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
+TOO_FEW = f"at least {FEWEST} are needed to see the error that all workers share"
+# A worker with more than this share of all weight decides nearly alone.
+DICTATOR = 0.9
+# Moves of a truth, in pooled standard deviations, that are worth a warning.
+NOT_SETTLED = 1e-2
+
+#: The numbers of each question, and under which name an engine keeps them.
+COLUMNS = {
+    "estimate": "estimate",
+    "lower": "lower",
+    "upper": "upper",
+    "std_error": "std_error",
+    "base": "first",
+    "base_std_error": "first_std_error",
+    "shrinkage": "moved",
+}
+#: Those that may be unknown.
+UNKNOWN = ("lower", "upper", "std_error", "base_std_error")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be done; see `trueup.estimate`.
+
+    `voices`: workers who err together count as one.
+    """
+
+    method: str | Algorithm
+    rule: ShrinkRule
+    variance: Any
+    bias: bool
+    level: float
+    max_iter: int
+    tol: float
+    seed: int
+    threads: int | None
+    voices: bool = False
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the first step is chosen by held-out workers."""
+        return isinstance(self.method, str) and self.method == "auto"
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What every run of a first step is told."""
+        return {"max_iter": self.max_iter, "tol": self.tol, "threads": self.threads}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What came out; the numbers of each question are kept by the engine.
+
+    `root` looks at the answers as they are, `engine` at those that were combined: less the biases, where these were
+    taken off, and with one voice for workers who err together.
+    """
+
+    plan: Plan
+    root: Engine
+    engine: Engine
+    aggregate: Aggregate
+    moved: SecondStepResult
+    biases: Biases | None
+    calibration: Calibration | None
+    diagnosis: Diagnosis
+    voices: Voices | None = None
+
+
+def solve(
+    engine: Engine,
+    plan: Plan,
+    bar: Progress,
+    *,
+    groups: Ints | None = None,
+    covariates: Floats | None = None,
+    gold: bool = False,
+    start: Believed | None = None,
+    earned: Earned | None = None,
+) -> Solution:
+    """Run both steps; the first goes on from `start`, what is believed of the workers already.
+
+    `earned` is the prior that was chosen before, if it is not to be chosen again.
+    `groups` and `covariates` are given, or kept by the engine already; truths of gold questions are kept as "gold", NaN
+    where unknown.
+    """
+    biases = estimate_biases(engine) if plan.bias else None
+    each = engine if biases is None else biases.remove(engine)
+    voices = None
+    if plan.voices and engine.problem.worker_variance is None:
+        voices = find_voices(each, plan.seed)
+    clean = each if voices is None else voices.hear(each)
+    algorithm, why = _first_step(clean, plan, bar)
+    lesson = _lesson(clean, plan) if gold else None
+    aggregate = run(
+        algorithm,
+        clean,
+        learn_from=lesson,
+        max_iter=plan.max_iter,
+        tol=plan.tol,
+        start=start,
+        callback=lambda count, _: bar.note(f"{algorithm.name}, iteration {count}"),
+    )
+    bar.step(f"first step: {algorithm.name}")
+    said = _warnings(aggregate)
+    for text in said:
+        warnings.warn(text, TrueupWarning, stacklevel=3)
+    moved = second_step(
+        clean.gather() if isinstance(clean, MemoryEngine) else None,
+        aggregate,
+        plan.rule,
+        plan.variance,
+        groups=groups,
+        covariates=covariates,
+        biases=biases,
+        earned=earned,
+        seed=plan.seed,
+    )
+    bar.step(f"second step: {plan.rule.name}")
+    calibration, gold_says = _calibrate(clean) if gold else (None, "")
+    _finish(clean, moved, plan, calibration, gold=gold)
+    diagnosis = Diagnosis(
+        method=algorithm.name or type(algorithm).__name__,
+        shrink=plan.rule.name or type(plan.rule).__name__,
+        iterations=int(aggregate.iterations.max(initial=0)),
+        settled=bool(aggregate.settled.all()),
+        why=why,
+        voices="" if voices is None else voices.said,
+        second_step=str(moved),
+        gold=gold_says,
+        assumptions=() if calibration is not None else _assumptions(moved),
+        warnings=(*said, *_reversed(moved)),
+    )
+    if voices is not None:
+        aggregate = voices.tell(aggregate, moved.noise, each)
+        moved = replace(moved, noise=None)
+    return Solution(plan, engine, clean, aggregate, moved, biases, calibration, diagnosis, voices)
+
+
+def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, str]:
+    """Return the first step, and why it was chosen if it was."""
+    if not plan.chooses:
+        return find(plan.method), ""
+    if engine.problem.worker_variance is not None:
+        return find("blue"), "worker variances are known"
+    if engine.problem.n_panels > 1:
+        raise TrueupError(
+            "method: auto chooses for one problem, and these are panels. Name a method, or take one panel at a time."
+        )
+    choice = choose(engine, seed=plan.seed, each=bar.step, **plan.limits)
+    return find(choice.candidates[int(choice.chosen[0])]), choice.reason
+
+
+def _lesson(engine: Engine, plan: Plan) -> Engine | None:
+    """Return answers to learn the workers from, where enough truths are known to help with that."""
+
+    def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        has = ~np.isnan(kept["gold"])
+        return Visit(rows={name: each[has] for name, each in kept.items()})
+
+    if len(engine.sweep(known, reads=("gold",), answers=False).rows["gold"]) < MANY:
+        return None
+    run(find("mean"), engine, max_iter=plan.max_iter, tol=plan.tol)
+    rows = engine.sweep(known, reads=("gold", "base", "variance"), answers=False).rows
+    variance = np.where(np.isnan(rows["variance"]), 0.0, rows["variance"])
+    expected, _ = consensus(rows["base"], variance, rows["gold"])
+    # Known truths and what the crowd is expected to say of them, in rising order of the truths.
+    order = np.argsort(rows["gold"], kind="stable")
+    truth, said = rows["gold"][order], expected[order]
+
+    def tell(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        gold = kept["gold"]
+        at = np.minimum(np.searchsorted(truth, gold), len(truth) - 1)
+        return Visit(questions={"expected": np.where(np.isnan(gold), np.nan, said[at])})
+
+    engine.sweep(tell, reads=("gold",), answers=False)
+    return one_more_worker(engine)
+
+
+def _calibrate(engine: Engine) -> tuple[Calibration | None, str]:
+    """Learn the error that all workers share from the gold questions; say what was found.
+
+    What cannot be known without gold is part of the spread that gold shows; a shift that all questions share through
+    the biases of the workers is part of the offset.
+    """
+
+    def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        has = ~np.isnan(kept["gold"])
+        variance = np.where(kept["unknown"] > 0, 0.0, kept["post_variance"])
+        variance = np.where(np.isnan(variance), 0.0, variance)
+        return Visit(
+            rows={"mean": kept["mean"][has], "variance": variance[has], "gold": kept["gold"][has]}
+        )
+
+    reads = ("gold", "mean", "post_variance", "unknown")
+    rows = engine.sweep(known, reads=reads, answers=False).rows
+    calibration = calibrate(rows["mean"], rows["variance"], rows["gold"])
+    if calibration is None:
+        return None, f"{counted(len(rows['gold']), 'known truth')}: {TOO_FEW}"
+    return calibration, str(calibration)
+
+
+def _finish(
+    engine: Engine,
+    moved: SecondStepResult,
+    plan: Plan,
+    calibration: Calibration | None,
+    *,
+    gold: bool,
+) -> None:
+    """Let the engine keep the numbers to report, on the scale of the answers."""
+    scale, width, shift = engine.problem.scale, moved.width(plan.level), moved.certainty.shift
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        mean, variance, unknown = kept["mean"], kept["post_variance"], kept["unknown"] > 0
+        shared = block.of_panel(shift)
+        std_error = np.sqrt(np.where(unknown, np.nan, variance + shared))
+        quantile = width.quantile(variance, block.of_panel)
+        shrinkage, wrong = kept["shrinkage"], np.zeros(block.n_questions, dtype=bool)
+        if calibration is not None:
+            known = np.where(np.isnan(std_error), 0.0, variance)
+            mean, known, freedom = calibration.apply(mean, known)
+            wrong = ~np.isfinite(mean + known)
+            std_error, quantile = np.sqrt(known), student_quantile(0.5 + 0.5 * plan.level, freedom)
+        if gold:
+            is_gold = ~np.isnan(kept["gold"])
+            mean = np.where(is_gold, kept["gold"], mean)
+            std_error = np.where(is_gold, 0.0, std_error)
+            shrinkage = np.where(is_gold, 0.0, shrinkage)
+        base_error = np.sqrt(np.where(unknown, np.nan, kept["base_variance"]) + shared)
+        half = quantile * std_error
+        found = {
+            "estimate": scale.backward(mean),
+            "lower": scale.backward(mean - half),
+            "upper": scale.backward(mean + half),
+            "std_error": std_error * scale.slope(mean),
+            "first": scale.backward(kept["base"]),
+            "first_std_error": base_error * scale.slope(kept["base"]),
+            "moved": shrinkage,
+        }
+        too_large = np.isinf(found["estimate"]) | np.isinf(found["upper"])
+        counts = np.stack([wrong, too_large & ~wrong]).astype(np.float64)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
+            questions=found,
+        )
+
+    reads = ["mean", "post_variance", "unknown", "shrinkage", "base", "base_variance"]
+    wrong, too_large = engine.sweep(
+        visit, reads=[*reads, "gold"] if gold else reads, answers=False
+    ).panel_sums.sum(axis=1)
+    if wrong:
+        raise TrueupError("gold: a known truth is too far from all answers to learn from it.")
+    if too_large:
+        raise TrueupError(
+            "transform: an estimate or interval end is too large for a number when carried back. "
+            "Give bounds=, or combine the answers on another scale."
+        )
+
+
+def _assumptions(moved: SecondStepResult) -> tuple[str, ...]:
+    """Say what the numbers rest on; the first sentence is about the intervals."""
+    if moved.alone.any():
+        return INTERVALS, NO_OVERLAP
+    if moved.totals.unknown.any():
+        return INTERVALS, NO_WEIGHTS
+    if moved.totals.pointless.any():
+        return INTERVALS, POINT_ONLY
+    return (INTERVALS,)
+
+
+def _reversed(moved: SecondStepResult) -> tuple[str, ...]:
+    """Warn where the second step moved questions past their centre."""
+    there = moved.totals.past > 0
+    if not there.any():
+        return ()
+    where = f" in {there.sum()} of {len(there)} panels" if len(there) > 1 else ""
+    text = (
+        f"the second step moved questions past their mean and so reversed their order{where} (shrinkage "
+        f'{moved.totals.farthest.max():.3g}); the variance is too large for it, take variance="plugin" or the positive '
+        "part"
+    )
+    warnings.warn(text, TrueupWarning, stacklevel=4)
+    return (text,)
+
+
+def _warnings(aggregate: Aggregate) -> tuple[str, ...]:
+    """Say what a user should know before trusting the numbers."""
+    said = []
+    facts = aggregate.facts
+    if facts.worker_variance is not None and not aggregate.algorithm.uses_variance:
+        said.append(
+            f"worker_variance is not used: {aggregate.algorithm.name} learns the variances of workers itself; use "
+            'method="blue" for known ones'
+        )
+    moving = ~aggregate.settled & (aggregate.moved > NOT_SETTLED)
+    if moving.any():
+        where = f" in {moving.sum()} of {len(moving)} panels" if len(moving) > 1 else ""
+        said.append(
+            f"the truths had not come to rest{where} after {aggregate.iterations.max()} iterations (last move "
+            f"{aggregate.moved.max():.2g} standard deviations of an answer); raise max_iter or choose another "
+            "method"
+        )
+    if aggregate.algorithm.iterates:
+        several = facts.panel_sum(facts.informative) > 1
+        top = facts.panel_max(aggregate.weight * facts.informative)
+        share = top / np.maximum(facts.panel_sum(aggregate.weight * facts.informative), 1e-300)
+        ruled = several & (share > DICTATOR)
+        if ruled.any():
+            where = f" in {ruled.sum()} of {len(ruled)} panels" if len(ruled) > 1 else ""
+            said.append(
+                f"one worker has more than {DICTATOR:.0%} of the weight{where}: the truths are nearly that "
+                "worker's answers"
+            )
+    return tuple(said)

@@ -1,0 +1,62 @@
+"""What the numbers rest on, how to cite them, and how to get them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trueup.report.page import Section
+from trueup.report.parts import Copy, Points
+
+if TYPE_CHECKING:
+    from trueup.report.parts import Part
+    from trueup.report.sections.context import Facts
+
+PAPER = "Ben Shabat, Meir, Azriel: Empirical Bayes approach to Truth Discovery problems. arXiv 2206.04816."
+INDEPENDENT = "workers err independently of each other, and each of them independently from question to question"
+ALIKE = (
+    "the questions have something in common, so that the others say what is usual: a question known to be unlike all "
+    "others is better estimated apart"
+)
+
+
+def rests(facts: Facts, command: str | None) -> Section:
+    """Write the section."""
+    from trueup import __version__
+
+    est = facts.est
+    said = [INDEPENDENT, *est.diagnosis.assumptions]
+    if est.shrinkage.any():
+        said.append(ALIKE)
+    lines = [
+        text[0].upper() + text[1:] + ("" if text.endswith(".") else ".") for text in said if text
+    ]
+    parts: list[Part] = [
+        Points([("What was assumed?", " ".join(lines))]),
+        Copy(
+            "How to cite",
+            f"{PAPER}\ntrueup {__version__}, {est.diagnosis.method} and {est.diagnosis.shrink}.",
+        ),
+        Copy("How to get these numbers again", command or call(facts)),
+    ]
+    return Section("What this rests on, and how to repeat it", parts=parts)
+
+
+def call(facts: Facts) -> str:
+    """Return a Python call with what the result knows of its making."""
+    est = facts.est
+    scale = est.answers.scale
+    arguments = [f"method={est.diagnosis.method!r}", f"shrink={est.diagnosis.shrink!r}"]
+    if scale.transform is not None:
+        arguments.append(f"transform={scale.transform!r}")
+    if scale.bounds is not None:
+        low, high = map(float, scale.bounds)
+        arguments.append(f"bounds=({low!r}, {high!r})")
+    if est.biases is not None:
+        arguments.append("bias=True")
+    if est.groups is not None:
+        arguments.append("groups=...")
+    if est.calibration is not None:
+        arguments.append("gold=...")
+    if est.level != 0.95:
+        arguments.append(f"level={est.level!r}")
+    return f'est = trueup.estimate(answers, {", ".join(arguments)})\nest.report("report.html")'

@@ -1,0 +1,1 @@
+"""The result of an estimate: tables, saving and loading."""

@@ -1,0 +1,50 @@
+"""How wide the intervals are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueup.core.arrays import Floats
+
+#: Degrees of freedom from which on variances are as good as known, and the fewest that a quantile is taken at.
+MANY = 300.0
+FEWEST = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Width:
+    """How many standard errors the intervals have on each side.
+
+    Student's quantile where the variances are estimates, normal where they are as good as known. Noise and common shift
+    have degrees of freedom of their own, which are joined after Satterthwaite.
+    """
+
+    level: float
+    nu: Floats
+    shift: Floats
+    shift_nu: Floats
+
+    def quantile(self, variance: Floats, of_panel: Callable[[Floats], Floats]) -> Floats:
+        """Return it for questions with these posterior variances; `of_panel` gives each the number of its panel."""
+        shift, nu = of_panel(self.shift), of_panel(np.maximum(self.nu, FEWEST))
+        total = variance + shift
+        share = np.divide(shift, total, out=np.zeros(len(total)), where=total > 0)
+        below = (1.0 - share) ** 2 / nu + share**2 / of_panel(self.shift_nu)
+        freedom = np.divide(1.0, below, out=np.full(len(below), np.inf), where=below > 0)
+        return student_quantile(0.5 + 0.5 * self.level, freedom)
+
+
+def student_quantile(p: float, freedom: Floats) -> Floats:
+    """Return Student's quantile at each number of degrees of freedom; the normal one where there are many."""
+    from scipy.special import ndtri, stdtrit
+
+    quantile = np.full(np.shape(freedom), ndtri(p))
+    few = freedom < MANY
+    quantile[few] = stdtrit(np.maximum(freedom[few], 1.0), p)
+    return quantile

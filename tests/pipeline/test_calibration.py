@@ -1,0 +1,278 @@
+"""Known truths: the error that all workers share is found, corrected where it is clear, and put into the intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import stdtrit
+
+import trueup
+from trueup.errors import TrueupError
+from trueup.pipeline.calibration import Calibration, calibrate, consensus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueup.core.arrays import Floats
+
+
+def some(
+    seed: int, n: int, offset: float = 0.0, slope: float = 1.0, spread: float = 0.0
+) -> tuple[Floats, Floats, Floats]:
+    """Return estimates, their variances and truths by the model."""
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(0.0, 3.0, n)
+    variance = rng.choice(np.array([0.3, 1.0, 3.0]), n)
+    crowd = mean + rng.normal(size=n) * np.sqrt(variance)
+    return mean, variance, offset + slope * crowd + rng.normal(size=n) * np.sqrt(spread)
+
+
+def learned(mean: Floats, variance: Floats, truth: Floats) -> Calibration:
+    found = calibrate(mean, variance, truth)
+    assert found is not None
+    return found
+
+
+def outcome(mean: Floats, variance: Floats, truth: Floats, known: int) -> tuple[float, float]:
+    """Return coverage of the other truths, and the ratio of squared errors after and before."""
+    found = learned(mean[:known], variance[:known], truth[:known])
+    mean, variance, truth = mean[known:], variance[known:], truth[known:]
+    centre, total, freedom = found.apply(mean, variance)
+    off = np.abs(truth - centre)
+    inside = off <= stdtrit(freedom, 0.975) * np.sqrt(total)
+    return float(inside.mean()), float((off**2).mean() / ((truth - mean) ** 2).mean())
+
+
+def outcomes(panels: list[tuple[Floats, Floats, Floats]], known: int) -> tuple[float, float]:
+    """Return their means over panels."""
+    each = np.array([outcome(*panel, known) for panel in panels])
+    return float(each[:, 0].mean()), float(each[:, 1].mean())
+
+
+def test_fewer_than_eight_known_truths_say_nothing() -> None:
+    mean, variance, truth = some(1, 8, offset=100.0)
+    assert calibrate(mean[:7], variance[:7], truth[:7]) is None
+    assert learned(mean, variance, truth).corrected != "nothing"
+    with pytest.raises(TrueupError, match="at least 8"):
+        consensus(mean[:7], variance[:7], truth[:7])
+
+
+def test_line_is_least_squares_with_its_closed_forms() -> None:
+    """Without variances: ordinary least squares, errors by the usual formula or by leaving one out, G - 3 freedom."""
+    mean, _, truth = some(2, 12, offset=30.0, slope=2.5, spread=1.0)
+    found = learned(mean, np.zeros(12), truth)
+    design = np.column_stack([np.ones(12), mean - mean.mean()])
+    (offset, slope), *_ = np.linalg.lstsq(design, truth - mean, rcond=None)
+    rest = truth - mean - design @ [offset, slope]
+    errors = np.diag(np.linalg.inv(design.T @ design)) * (rest @ rest) / 9
+    hat = np.einsum("ij,ij->i", design, design @ np.linalg.inv(design.T @ design))
+    alone = (np.linalg.inv(design.T @ design) @ (design.T * rest / (1 - hat))) ** 2
+    errors = np.maximum(errors, alone.sum(axis=1))
+    trust = 1 - 2 * errors / np.array([offset, slope]) ** 2
+    assert found.centre == pytest.approx(mean.mean(), abs=1e-12)
+    assert found.offset_error == pytest.approx(np.sqrt(errors[0]), rel=1e-9)
+    assert found.slope_error == pytest.approx(np.sqrt(errors[1]), rel=1e-9)
+    assert found.offset == pytest.approx(trust[0] * offset, rel=1e-9)
+    assert found.slope == pytest.approx(1 + trust[1] * slope, rel=1e-9)
+    left = truth - found.apply(mean, np.zeros(12))[0]
+    assert found.spread == pytest.approx(left @ left / 9, rel=1e-9)
+    assert found.freedom == 9
+
+
+def test_spread_solves_its_equation_with_unequal_variances() -> None:
+    mean, variance, truth = some(3, 40, offset=5.0, slope=1.5, spread=4.0)
+    found = learned(mean, variance, truth)
+    assert found.spread > 0
+    left = truth - found.apply(mean, variance)[0]
+    total = found.spread + found.slope**2 * variance
+    assert np.sum(left**2 / total) == pytest.approx(37, rel=1e-9)
+
+
+def test_variance_and_freedom_of_another_question_are_those_stated() -> None:
+    found = Calibration(2.0, 1.5, 10.0, 4.0, 0.5, 0.1, 0.8, 0.6, 9.0, 12)
+    mean, variance, freedom = found.apply(np.array([10.0, 20.0]), np.array([0.0, 8.0]))
+    np.testing.assert_allclose(mean, [12.0, 27.0])
+    learnt = np.array([4.0 + 0.2, 4.0 + 0.2 + 0.6])
+    np.testing.assert_allclose(variance, learnt + np.array([0.0, 18.0]))
+    np.testing.assert_allclose(freedom, 9.0 * (variance / learnt) ** 2)
+
+
+def test_many_known_truths_reveal_the_shared_error() -> None:
+    """2,000 truths: within four standard errors."""
+    found = learned(*some(4, 2000, offset=3.0, slope=1.4, spread=2.0))
+    assert found.slope == pytest.approx(1.4, abs=4 * found.slope_error)
+    at_zero = found.offset - (found.slope - 1) * found.centre
+    assert at_zero == pytest.approx(3.0, abs=4 * found.offset_error)
+    assert found.spread == pytest.approx(2.0, abs=0.8)
+    assert found.slope_error < 0.03
+
+
+@pytest.mark.parametrize(
+    ("shared", "most"),
+    [
+        ({}, 1.03),
+        ({"spread": 1.0}, 1.08),
+        ({"offset": 3.0, "spread": 0.3}, 0.3),
+        ({"slope": 1.8, "spread": 0.3}, 0.7),
+        ({"offset": 3.0, "slope": 1.5, "spread": 1.0}, 0.5),
+    ],
+)
+@pytest.mark.parametrize("known", [8, 20])
+def test_intervals_cover_and_corrections_pay(
+    shared: dict[str, float], most: float, known: int
+) -> None:
+    """80 panels: coverage within 93 to 98.5 % (standard error below 1 %), errors at most as stated (2 %)."""
+    panels = [some(1000 + seed, known + 40, **shared) for seed in range(80)]
+    coverage, ratio = outcomes(panels, known)
+    assert 0.93 <= coverage <= 0.985
+    assert ratio <= most
+
+
+def test_without_a_correction_large_shared_errors_would_not_be_covered() -> None:
+    """What the intervals for independent errors alone do: the reason to ask for known truths."""
+    mean, variance, truth = some(5, 400, offset=3.0, spread=4.0)
+    assert np.mean(np.abs(truth - mean) <= 1.96 * np.sqrt(variance)) < 0.6
+    assert outcome(mean, variance, truth, 12)[0] > 0.9
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e-6, 0.0), (-3.0, 7.0), (1e9, -1e9)])
+def test_units_change_nothing(factor: float, shift: float) -> None:
+    mean, variance, truth = some(6, 15, offset=4.0, slope=1.5, spread=1.0)
+    other = np.array([-9.0, 0.0, 4.0]), np.array([0.1, 1.0, 2.0])
+    plain = learned(mean, variance, truth).apply(*other)
+    scaled = learned(factor * mean + shift, factor**2 * variance, factor * truth + shift).apply(
+        factor * other[0] + shift, factor**2 * other[1]
+    )
+    np.testing.assert_allclose(scaled[0], factor * plain[0] + shift, rtol=1e-9)
+    np.testing.assert_allclose(scaled[1], factor**2 * plain[1], rtol=1e-7)
+    np.testing.assert_allclose(scaled[2], plain[2], rtol=1e-7)
+
+
+def test_order_of_the_known_questions_changes_nothing() -> None:
+    mean, variance, truth = some(7, 20, offset=2.0, slope=1.3, spread=1.0)
+    back = learned(mean[::-1], variance[::-1], truth[::-1])
+    here = learned(mean, variance, truth)
+    assert back.offset == pytest.approx(here.offset, rel=1e-9)
+    assert back.slope == pytest.approx(here.slope, rel=1e-9)
+    assert back.spread == pytest.approx(here.spread, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e15])
+@pytest.mark.parametrize("where", range(10))
+def test_one_wrong_known_truth_moves_no_other_question(size: float, where: int) -> None:
+    mean, variance, truth = some(8, 10)
+    truth[where] += size
+    found = learned(mean, variance, truth)
+    assert found.corrected == "nothing"
+    np.testing.assert_array_equal(found.apply(mean, variance)[0], mean)
+    assert found.spread > 0
+
+
+ALIKE = np.full(9, 4.0)
+STEPS = np.arange(9.0)
+NONE = np.zeros(9)
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance", "truth"),
+    [
+        (ALIKE, NONE, ALIKE),
+        (ALIKE, NONE, ALIKE + 3.0),
+        (ALIKE, NONE + 1.0, STEPS),
+        (STEPS, NONE, ALIKE),
+        (STEPS, NONE, STEPS),
+        (STEPS, NONE, 2.0 * STEPS + 1.0),
+        (STEPS, np.where(STEPS == 0, 0.0, 1.0), STEPS**2),
+        (1e150 * STEPS / 9, NONE, -1e150 * STEPS / 9),
+        (1e-150 * STEPS, NONE, -1e-150 * STEPS),
+        (STEPS * 1e-15, NONE + 1e-30, STEPS**2),
+    ],
+)
+def test_degenerate_input_gives_finite_numbers(
+    mean: Floats, variance: Floats, truth: Floats
+) -> None:
+    found = learned(mean, variance, truth)
+    for values in (*found.apply(mean, variance), *consensus(mean, variance, truth)):
+        assert np.isfinite(values).all()
+    assert (found.apply(mean, variance)[1] >= 0).all()
+    assert "9 known truths" in str(found)
+
+
+def test_exact_line_is_followed_exactly() -> None:
+    found = learned(STEPS, NONE, 2.0 * STEPS + 1.0)
+    mean, variance, _ = found.apply(np.array([100.0]), np.zeros(1))
+    assert mean == pytest.approx(201.0, rel=1e-6)
+    assert variance < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance", "truth", "named"),
+    [
+        (STEPS[:8], NONE, STEPS, "variance"),
+        (STEPS, NONE, STEPS[:8], "truth"),
+        (STEPS, NONE - 1.0, STEPS, "variance"),
+        (STEPS, NONE, np.where(STEPS == 3, np.nan, STEPS), "truth"),
+        (np.where(STEPS == 3, np.inf, STEPS), NONE, STEPS, "mean"),
+        (STEPS, NONE, ["a"] * 9, "truth"),
+        (STEPS[:, None], NONE, STEPS, "mean"),
+    ],
+)
+def test_bad_input_is_named(mean: Floats, variance: Floats, truth: object, named: str) -> None:
+    with pytest.raises(TrueupError, match=f"^{named}: "):
+        calibrate(mean, variance, truth)
+
+
+def test_words_say_what_was_done() -> None:
+    mean, variance, truth = some(9, 30, spread=0.1)
+    assert "none is corrected" in str(learned(mean, variance, truth))
+    assert "too low by" in str(learned(mean, variance, truth + 20.0))
+    assert "too high by" in str(learned(mean, variance, truth - 20.0))
+    assert "disagreement of the workers" in str(learned(mean, variance + 9.0, truth))
+    assert "still off by about" in str(learned(mean, NONE[:1].repeat(30), truth))
+    assert "stretched" in str(learned(mean, variance, truth * 3.0))
+
+
+def test_consensus_is_the_crowd_not_the_truth() -> None:
+    """What all workers get wrong is in the expected answer; its variance is what is new in every question.
+
+    300 questions: four standard errors are 0.35 in the middle and 1 at the ends.
+    """
+    rng = np.random.default_rng(10)
+    truth = rng.normal(0.0, 5.0, 300)
+    aggregate = 7.0 + 0.5 * truth + rng.normal(0.0, 1.5, 300)
+    mean, variance = consensus(aggregate, np.full(300, 1.25), truth)
+    np.testing.assert_allclose(mean, 7.0 + 0.5 * truth, atol=1.0, rtol=0)
+    assert mean.mean() == pytest.approx(7.0 + 0.5 * truth.mean(), abs=0.35)
+    assert variance.mean() == pytest.approx(1.0, abs=0.5)
+
+
+def test_consensus_moves_with_offset_and_compression_of_the_crowd() -> None:
+    mean, variance, truth = some(11, 25, spread=1.0)
+    before, after = consensus(mean, variance, truth), consensus(mean, variance, 3.0 * truth - 8.0)
+    np.testing.assert_allclose(after[0], before[0], rtol=1e-6)
+    np.testing.assert_allclose(after[1], before[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("dots", 8), ("dots", 12), ("pies", 8), ("pies", 12), ("calories", 8), ("groceries", 8)],
+)
+def test_intervals_cover_real_truths(name: str, known: int, data_folder: Path) -> None:
+    """200 random choices of known questions: 90 to 98 % of the others covered, smaller errors on average."""
+    folder = data_folder / name
+    est = trueup.estimate(folder / "answers.csv", "mean", "morris", "plugin")
+    truths = pd.read_csv(folder / "truth.csv").astype({"question": str})
+    joined = est.questions.astype({"question": str}).merge(truths, on="question")
+    columns = joined[["estimate", "std_error", "truth"]].to_numpy(dtype=np.float64).T
+    mean, variance, truth = columns[0], columns[1] ** 2, columns[2]
+    independent = np.abs(truth - mean) <= 1.96 * np.sqrt(variance)
+    rng = np.random.default_rng(12)
+    orders = [rng.permutation(len(truth)) for _ in range(200)]
+    panels = [(mean[order], variance[order], truth[order]) for order in orders]
+    coverage, ratio = outcomes(panels, known)
+    assert independent.mean() < 0.85
+    assert 0.9 <= coverage <= 0.98
+    assert ratio < 0.95
