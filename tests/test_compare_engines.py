@@ -12,6 +12,7 @@ import trueup
 from trueup import TrueupError, TrueupWarning, disk
 from trueup.cli import main
 from trueup.core import sampling
+from trueup.engines import question_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ def same(found: Any, expected: Any) -> None:
 def test_the_board_is_that_of_memory(
     on: Callable[..., Any], text: bool, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "ENOUGH", size)
+    monkeypatch.setattr(question_sample, "MAX_QUESTIONS", size)
     frame = answers(text)
     expected = trueup.compare(frame, METHODS, known(text), seed=3)
     same(on(frame, tmp_path, METHODS, known(text), seed=3), expected)
@@ -98,7 +99,7 @@ def test_the_board_is_that_of_memory(
 def test_options_mean_the_same_everywhere(
     on: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "ENOUGH", 60)
+    monkeypatch.setattr(question_sample, "MAX_QUESTIONS", 60)
     frame = answers().rename(columns={"question": "item", "worker": "who", "answer": "said"})
     frame["said"] = np.exp(0.1 * frame["said"])
     options: dict[str, Any] = {"question": "item", "worker": "who", "answer": "said"}
@@ -117,8 +118,8 @@ def test_very_many_answers_are_sampled_in_memory_as_well(monkeypatch: pytest.Mon
     """What is compared is bounded in answers, not in questions alone; truths stay with their questions."""
     frame, truth = answers(), known()
     whole = trueup.compare(frame, ["mean"], truth, shrink="none")
-    monkeypatch.setattr(sampling, "MOST_ANSWERS", 300)
-    monkeypatch.setattr(sampling, "FEWEST", 30)
+    monkeypatch.setattr(question_sample, "MAX_ANSWERS", 300)
+    monkeypatch.setattr(question_sample, "MIN_QUESTIONS", 30)
     part = trueup.compare(frame, ["mean"], truth, shrink="none")
     assert part["held_out"][0] != whole["held_out"][0]
 
@@ -174,7 +175,7 @@ def test_arguments_are_checked_before_anything_is_read() -> None:
 def test_truths_outside_the_sample_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "ENOUGH", 20)
+    monkeypatch.setattr(question_sample, "MAX_QUESTIONS", 20)
     frame = answers()
     data = trueup.Answers.of(frame)
     inside = sampling.sample_of(data, 0, 20)
@@ -231,7 +232,7 @@ def test_the_command_finds_the_same_on_every_engine(
         from spark_session import session
 
         session()  # which the command takes
-    monkeypatch.setattr(sampling, "ENOUGH", 50)
+    monkeypatch.setattr(question_sample, "MAX_QUESTIONS", 50)
     source, truth = tmp_path / ("a.parquet" if text else "a.csv"), tmp_path / "truth.csv"
     if text:
         answers().to_parquet(source)

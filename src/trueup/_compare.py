@@ -19,8 +19,9 @@ from trueup.algorithms.registry import find
 from trueup.answers.answers import Answers
 from trueup.answers.panels import folds
 from trueup.core.progress import Progress
-from trueup.core.sampling import check_seed, cut
+from trueup.core.sampling import check_seed
 from trueup.engines.memory import MemoryEngine, check_threads
+from trueup.engines.question_sample import sample_questions
 from trueup.errors import AnswersError, TrueupError
 from trueup.io.frames_out import make_frame
 from trueup.io.paths import check_present
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Duplicates
     from trueup.answers.panels import Folds
     from trueup.core.arrays import Floats, Ints
-    from trueup.core.sampling import Cut
     from trueup.engines.protocol import Engine
+    from trueup.engines.question_sample import QuestionSample
     from trueup.io.question_data.columns import How
     from trueup.shrinkage import ShrinkRule
 
@@ -119,7 +120,7 @@ def compare(
         raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
     known = read_gold(truth, data, answers, question=question, argument="truth")
     engine = MemoryEngine(data, threads=threads)
-    drawn = cut(engine, seed)
+    drawn = sample_questions(engine, seed)
     sample = _gathered(engine, drawn)
     if known is not None and drawn.limit is not None:
         known = known[engine.kept("draw") < drawn.limit]
@@ -145,7 +146,7 @@ def compare_on(
     pyarrow table
         As for `compare`.
     """
-    drawn = cut(engine, contest.seed)
+    drawn = sample_questions(engine, contest.seed)
     sample = _gathered(engine, drawn)
     try:
         known = read_gold(truth, sample, question=question, how=how, argument="truth")
@@ -158,7 +159,7 @@ def compare_on(
     return make_frame("pyarrow", contest.board(sample, known, bar))
 
 
-def _gathered(engine: Engine, drawn: Cut) -> Answers:
+def _gathered(engine: Engine, drawn: QuestionSample) -> Answers:
     return engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)
 
 

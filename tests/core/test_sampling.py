@@ -18,15 +18,14 @@ from trueup.algorithms import run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
 from trueup.core.sampling import (
-    ENOUGH,
-    Cut,
-    cut,
+    MAX_QUESTIONS,
     halves_of,
     id_order,
     places,
     question_draws,
     sample_of,
 )
+from trueup.engines.question_sample import QuestionSample, sample_questions
 from trueup.pipeline.split_halves import SPLITS, halve
 from trueup.variance import moderated, worker_noise
 
@@ -199,7 +198,7 @@ def test_a_bold_prior_is_tried_on_some_of_very_many_questions(
     answers = Answers.of(x)
     aggregate = run(find("mean"), answers)
     sure, noise = moderated(answers, aggregate), worker_noise(answers)
-    sample = cut(aggregate.engine, 3, 300) if limited else Cut()
+    sample = sample_questions(aggregate.engine, 3, 300) if limited else QuestionSample()
     whole = halve(aggregate, sure, noise, sample=sample, seed=3)
     monkeypatch.setattr("trueup.pipeline.split_halves.TRIED", 100)
     found = halve(aggregate, sure, noise, sample=sample, seed=3)
@@ -271,11 +270,11 @@ def test_whole_numbers_are_the_same_in_every_library_and_width() -> None:
 
 
 def test_more_than_fifty_thousand_questions_are_sampled() -> None:
-    answers, _ = trueup.simulate(2, ENOUGH + 100, seed=1)
+    answers, _ = trueup.simulate(2, MAX_QUESTIONS + 100, seed=1)
     chosen = sample_of(answers, 0)
     assert chosen is not None
-    assert len(chosen) == ENOUGH
-    assert len(np.unique(chosen)) == ENOUGH
+    assert len(chosen) == MAX_QUESTIONS
+    assert len(np.unique(chosen)) == MAX_QUESTIONS
 
 
 def test_panels_are_sampled_one_by_one() -> None:

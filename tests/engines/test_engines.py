@@ -11,8 +11,8 @@ import pytest
 from trueup import Answers
 from trueup._estimate import make_plan
 from trueup.algorithms.registry import names as method_names
-from trueup.core import sampling
 from trueup.core.progress import Progress
+from trueup.engines import question_sample
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
 from trueup.pipeline.solve import COLUMNS, solve
@@ -133,7 +133,7 @@ def in_one_block(source: Path, _enough: int, **options: Any) -> Any:
 
 def check(source: Path, stored: Any, place: str, **options: Any) -> None:
     """Compare a place with one block in memory."""
-    expected, of_workers = in_one_block(source, sampling.ENOUGH, **options)
+    expected, of_workers = in_one_block(source, vars(question_sample)["MAX_QUESTIONS"], **options)
     found, by_worker = found_at(engine_at(place, source, stored), **options)
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-11, err_msg=name)
@@ -178,7 +178,7 @@ def test_a_sample_of_the_questions(
     source: Path, stored: Any, place: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with more questions than priors and limits are fitted on: every place draws the same."""
-    monkeypatch.setattr(sampling, "ENOUGH", 40)
+    monkeypatch.setattr(question_sample, "MAX_QUESTIONS", 40)
     check(source, stored, place, method=method)
 
 

@@ -15,9 +15,10 @@ import pytest
 import trueup
 from trueup import Answers, shrinkage, theory, variance
 from trueup.algorithms import KDEm, StudentT, find, run
-from trueup.core.sampling import cut, drawn, id_hashes
+from trueup.core.sampling import drawn, id_hashes
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 from trueup.findings.agreement import agreement
 from trueup.variance.bias import estimate_biases
 from trueup.variance.intervals import Width, student_quantile
@@ -218,7 +219,7 @@ def test_a_median_varies_as_its_formula_says() -> None:
 def test_the_robust_scale_of_normal_answers_is_their_standard_deviation() -> None:
     data, _ = answers_of(25, 3_000, np.full(25, 4.0), 1, seed=12)
     engine = MemoryEngine(data)
-    scale = _panel_scales(engine, cut(engine, 0), np.zeros(1))
+    scale = _panel_scales(engine, sample_questions(engine, 0), np.zeros(1))
     assert float(scale[0]) == pytest.approx(2.0, rel=0.03)
 
 
@@ -430,7 +431,7 @@ def test_draws_are_splitmix64_and_the_same_for_ever() -> None:
 def test_a_sample_has_as_many_questions_as_were_asked_for(block_answers: int | None) -> None:
     data = trueup.simulate(3, 2_000, seed=18).answers
     engine = MemoryEngine(data, block_answers=block_answers)
-    sample = cut(engine, 5, 150)
+    sample = sample_questions(engine, 5, 150)
 
     def visit(block: Block, kept: Kept) -> Visit:
         return Visit(rows={"inside": sample.inside(block, kept).astype(np.float64)})

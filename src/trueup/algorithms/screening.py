@@ -13,8 +13,8 @@ import numpy as np
 
 from trueup.algorithms.facts import count
 from trueup.core.arrays import offsets, rectangles, segment_max, segment_sum
-from trueup.core.sampling import cut
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -133,7 +133,7 @@ def gross_questions(engine: Engine) -> int:
     others have less than a twentieth of its sum of squares: a large number on which all scatter widely is no error.
     The engine keeps both. Of a very large problem the quieter nine tenths of a sample are taken.
     """
-    sample = cut(engine, SEED)
+    sample = sample_questions(engine, SEED)
 
     def look(block: Block, kept: Kept) -> Visit:
         counts = block.counts

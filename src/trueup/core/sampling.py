@@ -1,43 +1,39 @@
 """The random draws behind the second step: halves and folds of workers, and a sample of questions.
 
 All follow from ids and a seed, never from the order of rows: workers are drawn in the order of their ids, questions by
-a hash of theirs. Every panel is drawn as if it were alone.
+a hash of theirs. Every panel is drawn as if it were alone. `trueup.engines.question_sample` draws questions of an
+engine, which may not have them in memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.core.arrays import offsets
-from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
-from trueup.io.series import loaded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueup.answers.answers import Answers
-    from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
-    from trueup.engines.protocol import Engine, Kept, Problem
+    from trueup.engines.protocol import Problem
 
-#: Questions that a prior is fitted on at most: more would not make it better.
-ENOUGH = 50_000
-#: Answers to sampled questions that are looked at together at most, unless that were less than so many questions.
-MOST_ANSWERS, FEWEST = 5_000_000, 1_000
+#: Largest number of questions that a prior is fitted on: more would not improve it.
+MAX_QUESTIONS = 50_000
 
 
 def check_seed(seed: object) -> None:
-    """Refuse what is no seed."""
+    """Check that `seed` is a whole number, not negative."""
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
 
 
 def generator(seed: int) -> np.random.Generator:
-    """Return the random numbers that belong to a seed."""
+    """Return a random number generator with this seed."""
     check_seed(seed)
     return np.random.default_rng(seed)
 
@@ -66,7 +62,7 @@ def halves_of(answers: Problem, splits: int, seed: int) -> Bools:
     return np.column_stack([places(answers, seed, draw) < size // 2 for draw in range(splits)])
 
 
-def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
+def sample_of(answers: Answers, seed: int, size: int = MAX_QUESTIONS) -> Ints | None:
     """Return the questions with the smallest hashes, at most `size` of each panel, or None if that is all of them."""
     sizes = np.diff(answers.panel_questions)
     if sizes.max(initial=0) <= size:
@@ -77,68 +73,6 @@ def sample_of(answers: Answers, seed: int, size: int = ENOUGH) -> Ints | None:
     order = np.lexsort((code, answers.question_panel))
     inside = np.arange(len(code)) - np.repeat(offsets(sizes)[:-1], sizes)
     return np.sort(order[inside < size])
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A sample of the questions: those whose number "draw" is below the limit of their panel.
-
-    Attributes
-    ----------
-    limit : array or None
-        One number per panel; None: all questions.
-    """
-
-    limit: Floats | None = None
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The vectors that tell who is inside."""
-        return () if self.limit is None else ("draw",)
-
-    def inside(self, block: Block, kept: Kept) -> Bools:
-        """Tell which questions of a block are in the sample."""
-        if self.limit is None:
-            return np.ones(block.n_questions, dtype=bool)
-        return kept["draw"] < block.of_panel(self.limit)
-
-
-def cut(engine: Engine, seed: int, size: int | None = None) -> Cut:
-    """Draw at most `size` questions of each panel; by default as many as a prior is fitted on.
-
-    Of a single problem with very many answers to each question fewer are drawn.
-    """
-    problem = engine.problem
-    sizes = np.diff(problem.panel_questions)
-    if size is None:
-        size = ENOUGH
-        if problem.n_panels == 1:
-            most = MOST_ANSWERS * problem.n_questions // max(problem.n_answers, 1)
-            size = min(size, max(most, FEWEST))
-    if sizes.max(initial=0) <= size:
-        return Cut()
-    engine.draw(seed)
-    if problem.n_panels > 1:
-        drawn = engine.kept("draw")
-        borders = problem.panel_questions
-        limit = np.full(len(sizes), np.inf)
-        for panel in np.flatnonzero(sizes > size).tolist():
-            here = drawn[borders[panel] : borders[panel + 1]]
-            limit[panel] = np.partition(here, size)[size]
-        return Cut(limit)
-    # So few numbers come back that they fit into memory, and enough that the limit is among them.
-    share = (size + 10.0 * np.sqrt(size) + 10.0) / problem.n_questions
-    while True:
-        below = share * 2.0**64
-
-        def visit(block: Block, kept: Kept, below: float = below) -> Visit:  # noqa: ARG001
-            here = kept["draw"]
-            return Visit(rows={"draw": here[here < below]})
-
-        found = engine.sweep(visit, reads=("draw",), answers=False).rows["draw"]
-        if len(found) > size:
-            return Cut(np.partition(found, size)[size : size + 1])
-        share *= 2.0
 
 
 def question_draws(answers: Answers, seed: int) -> Floats:
@@ -168,7 +102,7 @@ def id_hashes(values: Any) -> NDArray[np.uint64]:
 
 def letters_of(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
     """Return the letters of all texts and where each begins, if they lie one behind another as pyarrow has them."""
-    pyarrow = loaded("pyarrow")
+    pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
     if isinstance(values, pyarrow.ChunkedArray):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine, Kept
 
+DRAW = "draw"
+
 
 @dataclass(frozen=True)
 class Beside:

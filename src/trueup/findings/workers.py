@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.core.arrays import segment_median
-from trueup.core.sampling import cut
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.frames_out import make_frame
 from trueup.result.estimate import SAME_ANSWER, SHARES_NOTHING
@@ -286,7 +286,7 @@ def worker_table_of(solution: Solution, flag: list[str | None]) -> WorkerTable:
     engine = solution.root
     problem: Any = engine.problem  # of an engine that is not in memory: it has ids of workers
     size = sample_size(problem.n_answers, problem.n_questions, problem.n_workers)
-    drawn = cut(engine, 0, size)
+    drawn = sample_questions(engine, 0, size)
     part = engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)
     workers = problem.worker_ids.index_of(part.worker_ids)
     sample = Sample(part, worker_noise(part), workers, note(part.n_questions, problem.n_questions))

@@ -18,8 +18,9 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import Folds, folds
 from trueup.core.arrays import segment_max, segment_median, segment_sum
-from trueup.core.sampling import ENOUGH, FEWEST, MOST_ANSWERS, cut
+from trueup.core.sampling import MAX_QUESTIONS
 from trueup.engines.memory import check_threads, engine_of, load_libraries
+from trueup.engines.question_sample import MAX_ANSWERS, MIN_QUESTIONS, sample_questions
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ ROUGH = 1e-3
 #: A share of the loss that is no difference.
 ROUNDING = 1e-9
 #: Questions of a large problem that are compared: so many that workers have fifty answers, within these limits.
-MOST, LEAST, ANSWERS_EACH = ENOUGH, 10_000, 50
+MOST, LEAST, ANSWERS_EACH = MAX_QUESTIONS, 10_000, 50
 NORMAL = 1.4826
 
 
@@ -156,8 +157,8 @@ def comparable(engine: Engine, seed: int) -> Answers:
         return engine.gather()
     per_question = max(problem.n_answers / problem.n_questions, 1.0)
     wanted = max(ANSWERS_EACH * problem.n_workers / per_question, LEAST)
-    most = max(MOST_ANSWERS / per_question, FEWEST)
-    sample = cut(engine, seed, int(min(wanted, MOST, most)))
+    most = max(MAX_ANSWERS / per_question, MIN_QUESTIONS)
+    sample = sample_questions(engine, seed, int(min(wanted, MOST, most)))
     return engine.gather(None if sample.limit is None else sample.inside, sample.reads)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import offsets, segment_max, segment_sum
-from trueup.core.sampling import cut
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 from trueup.engines.vectors import Beside
 from trueup.pipeline.split_halves import halve
 from trueup.shrinkage.contract import Posterior
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
-    from trueup.core.sampling import Cut
     from trueup.engines.protocol import Engine, Kept
+    from trueup.engines.question_sample import QuestionSample
     from trueup.shrinkage import Prior, ShrinkRule
     from trueup.variance import WorkerNoise
     from trueup.variance.bias import Biases
@@ -186,7 +186,7 @@ def second_step(
         noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
     beside = Beside.of(engine, groups, covariates)
-    sample = cut(engine, seed)
+    sample = sample_questions(engine, seed)
     fit = _sampled(engine, sure, beside, alone, sample)
     halves = None
     if not rule.earns or fit.unknown or not aggregate.has_variance:
@@ -276,7 +276,9 @@ class _Sample:
     unknown: int
 
 
-def _sampled(engine: Engine, sure: Certainty, beside: Beside, alone: Bools, sample: Cut) -> _Sample:
+def _sampled(
+    engine: Engine, sure: Certainty, beside: Beside, alone: Bools, sample: QuestionSample
+) -> _Sample:
     """Bring the sampled questions together."""
     names = ("base", "v", sure.interval)
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.core.arrays import segment_sum
-from trueup.core.sampling import Cut, halves_of
+from trueup.core.sampling import halves_of
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import QuestionSample
 from trueup.shrinkage.contract import Halves
 from trueup.variance.moderated import shares
 
@@ -31,7 +32,7 @@ def halve(
     certainty: Certainty,
     noise: WorkerNoise,
     *,
-    sample: Cut | None = None,
+    sample: QuestionSample | None = None,
     seed: int = 0,
     splits: int = SPLITS,
 ) -> Halves:
@@ -42,7 +43,7 @@ def halve(
 
     Gross questions, those that only one half answered, and of very many all but about `TRIED`, are NaN.
     """
-    engine, sample, aside = aggregate.engine, sample or Cut(), certainty.aside
+    engine, sample, aside = aggregate.engine, sample or QuestionSample(), certainty.aside
     tried = _tried(engine, sample, seed)
     first = halves_of(engine.problem, splits, seed)
     sides = np.concatenate([first, ~first], axis=1).astype(np.float64)
@@ -86,11 +87,11 @@ def halve(
     return Halves(*(np.ascontiguousarray(each.reshape(-1, 2, splits).T) for each in (x, v)))
 
 
-def _tried(engine: Engine, sample: Cut, seed: int) -> Cut:
+def _tried(engine: Engine, sample: QuestionSample, seed: int) -> QuestionSample:
     """Return those questions of a sample that are worth their time."""
     m = engine.problem.n_questions
     if engine.problem.n_panels > 1 or m <= TRIED:
-        return Cut()
+        return QuestionSample()
     if sample.limit is None:
         engine.draw(seed)
-    return Cut(np.array([TRIED / m * 2.0**64]))
+    return QuestionSample(np.array([TRIED / m * 2.0**64]))

@@ -13,16 +13,16 @@ import numpy as np
 
 from trueup.answers.block import ROUNDING
 from trueup.core.arrays import offsets, rectangles, segment_sum
-from trueup.core.sampling import cut
 from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
-    from trueup.core.sampling import Cut
     from trueup.engines.protocol import Engine, Kept
+    from trueup.engines.question_sample import QuestionSample
     from trueup.variance.contract import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
@@ -40,7 +40,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     """Return the variances of medians and modes; without clipping the pooled variance is taken."""
     apart, facts = noise.apart, noise.apart.facts
     engine, any_gross = apart.engine, apart.n_gross > 0
-    sample = cut(engine, SEED)
+    sample = sample_questions(engine, SEED)
     scale = _panel_scales(engine, sample, ROUNDING * np.sqrt(facts.pool))
 
     def visit(block: Block, kept: Kept) -> Visit:
@@ -93,7 +93,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
-def _panel_scales(engine: Engine, sample: Cut, rounding: Floats) -> Floats:
+def _panel_scales(engine: Engine, sample: QuestionSample, rounding: Floats) -> Floats:
     """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
 
     The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
@@ -124,7 +124,9 @@ def _panel_scales(engine: Engine, sample: Cut, rounding: Floats) -> Floats:
 
 
 def _typical(
-    engine: Engine, variances: Callable[[Block], tuple[Floats, Floats, Floats]], sample: Cut
+    engine: Engine,
+    variances: Callable[[Block], tuple[Floats, Floats, Floats]],
+    sample: QuestionSample,
 ) -> Floats:
     """Return the median of `k v` and of `k v_interval` over the questions that are not gross and have two answers."""
 
