@@ -177,7 +177,7 @@ def test_the_prior_of_many_answers_is_kept_until_they_have_grown(
     path = estimate(part(frame, slice(0, 5_050)), "mean").save(tmp_path / "s")
     found = update(path, part(frame, slice(5_050, n)))
     full = estimate(frame, "mean")
-    kept, anew = found.second_step.earned, full.second_step.earned
+    kept, anew = found.second_step.prior_choice, full.second_step.prior_choice
     assert kept is not None
     assert anew is not None
     assert (kept.model, kept.answers, kept.changed) == (model, 5_050, n - 5_050)
@@ -188,7 +188,7 @@ def test_the_prior_of_many_answers_is_kept_until_they_have_grown(
     # Counted from when it was chosen, over several updates; answers that were replaced count as well.
     again = part(frame, slice(0, 200))
     last = update(path, again, duplicates="replace")
-    renewed = last.second_step.earned
+    renewed = last.second_step.prior_choice
     assert renewed is not None
     assert (renewed.model, renewed.answers, renewed.changed) == (model, n, 0)
     np.testing.assert_allclose([renewed.gain, renewed.z], [anew.gain, anew.z], rtol=1e-9)
@@ -211,14 +211,14 @@ def test_what_is_known_anew_of_the_questions_is_tried() -> None:
     cluster = {name: str(each > np.median(est.base)) for name, each in zip(names, est.base, strict=True)}  # fmt: skip
     new = part(frame, slice(5_150, None))
     found = update(est, new, groups=cluster)
-    assert found.second_step.earned is not None
-    assert found.second_step.earned.changed == 0
+    assert found.second_step.prior_choice is not None
+    assert found.second_step.prior_choice.changed == 0
     again = update(found, few(["q0"], ["new"], [1.0]))
-    assert again.second_step.earned is not None
-    assert again.second_step.earned.changed == 1
+    assert again.second_step.prior_choice is not None
+    assert again.second_step.prior_choice.changed == 1
     other = update(found, few(["q0"], ["new"], [1.0]), groups={"q1": "neither"})
-    assert other.second_step.earned is not None
-    assert other.second_step.earned.changed == 0
+    assert other.second_step.prior_choice is not None
+    assert other.second_step.prior_choice.changed == 0
 
 
 # -- ids -------------------------------------------------------------------------------------------

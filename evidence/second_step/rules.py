@@ -44,7 +44,7 @@ class Ours(ShrinkRule):
 
     name = "adaptive"
     variance = "moderated"
-    earns = True
+    needs_holdout = True
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
         """Fit the adaptive rule, or take the last fit if it was to the same."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Duplicates
     from trueup.core.arrays import Floats
     from trueup.io.question_data.read import Covariates, Labels
-    from trueup.shrinkage.panel_priors import Earned
+    from trueup.shrinkage.adaptive_prior import PriorChoice
 
 
 def estimate(
@@ -159,7 +159,7 @@ def solved(
     bar: Progress,
     *,
     start: Believed | None = None,
-    earned: Earned | None = None,
+    prior_choice: PriorChoice | None = None,
 ) -> Estimate:
     """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""
     engine = MemoryEngine(data, threads=plan.threads)
@@ -173,7 +173,7 @@ def solved(
         covariates=None if known.covariates is None else known.covariates.values,
         gold=known.gold is not None,
         start=start,
-        earned=earned,
+        prior_choice=prior_choice,
     )
     kept = {column: solution.engine.kept(name) for column, name in COLUMNS.items()}
     return Estimate(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from trueup.answers.merge import Merged
-    from trueup.shrinkage.panel_priors import Earned
+    from trueup.shrinkage.adaptive_prior import PriorChoice
 
 #: Answers from which on the choice of a prior takes long enough to be kept, and the share of them that may change.
 LARGE, GROWN = 50_000, 0.05
@@ -281,17 +281,17 @@ def go_on(
         )
     known = beside.read(saved.known, merged, new)
     plan = replace(saved.plan, method=saved.algorithm, threads=threads)
-    earned = _still_earned(saved, merged, known)
-    est = solved(merged.answers, plan, known, bar, start=saved, earned=earned)
+    prior_choice = _kept_prior_choice(saved, merged, known)
+    est = solved(merged.answers, plan, known, bar, start=saved, prior_choice=prior_choice)
     return replace(est, plan=saved.plan, diagnosis=replace(est.diagnosis, why=saved.why))
 
 
-def _still_earned(saved: Saved, merged: Merged, known: Known) -> Earned | None:
+def _kept_prior_choice(saved: Saved, merged: Merged, known: Known) -> PriorChoice | None:
     """Return the prior that was chosen before, unless there is reason to choose again."""
-    earned, before = saved.earned, saved.known
-    if earned is None or earned.answers < LARGE:
+    prior_choice, before = saved.prior_choice, saved.known
+    if prior_choice is None or prior_choice.answers < LARGE:
         return None
-    changed = earned.changed + merged.added + merged.replaced
+    changed = prior_choice.changed + merged.added + merged.replaced
     m = saved.answers.n_questions
     pairs = [
         (before.groups, known.groups, "codes"),
@@ -302,4 +302,6 @@ def _still_earned(saved: Saved, merged: Merged, known: Known) -> Earned | None:
             return None
         if old is not None and not np.array_equal(getattr(old, numbers), getattr(new, numbers)[:m]):
             return None
-    return replace(earned, changed=changed) if changed <= GROWN * earned.answers else None
+    return (
+        replace(prior_choice, changed=changed) if changed <= GROWN * prior_choice.answers else None
+    )

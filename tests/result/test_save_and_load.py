@@ -351,7 +351,7 @@ def _at(place: int, value: Any) -> Callable[[Any], Any]:
 
 
 MIXTURE = {
-    "model": "mixture", "parts": 2, "middle": "0.5", "gain": "1.0", "z": "2.0", "answers": 9, "changed": 0,
+    "model": "mixture", "components": 2, "log_tau2": "0.5", "gain": "1.0", "z": "2.0", "answers": 9, "changed": 0,
 }  # fmt: skip
 HOSTILE = {
     "other format": _set("format", "something"),
@@ -379,11 +379,11 @@ HOSTILE = {
     "state names": _set("found", "state", ["weight", "weight"]),
     "no weight": _set("found", "state", ["size"]),
     "too many iterations": _set("found", "iterations", [1, 2]),
-    "unknown prior": _set("found", "earned", "model", "eval"),
-    "too many components": _set("found", "earned", {**MIXTURE, "parts": 99}),
-    "components of no mixture": _set("found", "earned", "parts", 3),
-    "variance of the prior": _set("found", "earned", {**MIXTURE, "middle": "nan"}),
-    "prior without answers": _set("found", "earned", "answers", -1),
+    "unknown prior": _set("found", "prior_choice", "model", "eval"),
+    "too many components": _set("found", "prior_choice", {**MIXTURE, "components": 99}),
+    "components of no mixture": _set("found", "prior_choice", "components", 3),
+    "variance of the prior": _set("found", "prior_choice", {**MIXTURE, "log_tau2": "nan"}),
+    "prior without answers": _set("found", "prior_choice", "answers", -1),
     "negative worker": _array("workers", lambda a: _at(0, -1)(a.astype(np.int64))),
     "worker out of range": _array("workers", _at(0, 77)),
     "workers not in order": _array("workers", lambda a: a[::-1].copy()),
@@ -429,7 +429,7 @@ def test_the_checks_themselves_let_a_rebuilt_file_through(tmp_path: Path, good: 
 def test_files_of_the_first_version_are_read(tmp_path: Path, good: bytes) -> None:
     def first(meta: dict[str, Any], _: dict[str, Any]) -> None:
         meta["version"] = 1
-        del meta["found"]["earned"]
+        del meta["found"]["prior_choice"]
 
     path = tmp_path / "state.trueup"
     path.write_bytes(rebuilt(good, first))
@@ -437,7 +437,7 @@ def test_files_of_the_first_version_are_read(tmp_path: Path, good: bytes) -> Non
     path.write_bytes(good)
     new = load(path)
     assert_same(old, new)
-    assert str(old.second_step.earned) == str(new.second_step.earned)
+    assert str(old.second_step.prior_choice) == str(new.second_step.prior_choice)
     np.testing.assert_array_equal(old.second_step.posterior.mean, new.second_step.posterior.mean)
 
 
@@ -460,7 +460,7 @@ def test_a_prior_that_was_chosen_is_fitted_as_it_was(tmp_path: Path, model: str)
     est = estimate(truth + rng.normal(size=(6, 300)), "mean", **options)
     assert est.second_step.models == [model]
     again = load(est.save(tmp_path / "state.trueup"))
-    assert str(again.second_step.earned) == str(est.second_step.earned)
+    assert str(again.second_step.prior_choice) == str(est.second_step.prior_choice)
     assert again.second_step.models == [model]
     for name in ("mean", "variance", "shrinkage"):
         found, expected = (getattr(each.second_step.posterior, name) for each in (again, est))

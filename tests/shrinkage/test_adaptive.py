@@ -11,7 +11,7 @@ import pytest
 from trueup import TrueupError
 from trueup.shrinkage import Adaptive, Halves, Mixture, Normal, find, names
 from trueup.shrinkage.expectation import fit_location
-from trueup.shrinkage.holdout import Trial
+from trueup.shrinkage.holdout import HoldoutTrial
 from trueup.shrinkage.mixture import choose, plug_in
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def test_the_score_is_the_plain_loop() -> None:
     halves.x[2, 0, :23] = np.nan
     chosen = choose(x, v, np.array([0, 30]))
     assert chosen.kind.tolist() == [2]
-    trial = Trial.of(halves, np.array([0, 30]), np.array([0]))
+    trial = HoldoutTrial.of(halves, np.array([0, 30]), np.array([0]))
     assert trial is not None
     score = trial.score(trial.mixtures(chosen))
     gain, z = plain_score(halves, (x, v))
@@ -153,7 +153,7 @@ def test_a_step_twice_as_far_as_right_gains_nothing() -> None:
     """The score by hand: one question in eight is moved by 2 where 1 would have been right."""
     m = 8
     x = np.tile(np.arange(m, dtype=float), (1, 2, 1))
-    trial = Trial.of(Halves(x, np.full(x.shape, 1e-12)), np.array([0, m]), np.array([0]))
+    trial = HoldoutTrial.of(Halves(x, np.full(x.shape, 1e-12)), np.array([0, m]), np.array([0]))
     assert trial is not None
     normal = trial.normal.mean
     away = np.where(trial.question == 3, 2.0, 0.0)

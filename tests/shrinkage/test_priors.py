@@ -16,7 +16,7 @@ from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.expectation import Components, fit_location, fit_one, fit_scale
 from trueup.shrinkage.groups import OwnMeans, OwnPriors
 from trueup.shrinkage.mixture import LocationMixture, ScaleMixture, choose
-from trueup.shrinkage.quadrature import Scale, levels
+from trueup.shrinkage.quadrature import PanelUnits, levels
 from trueup.shrinkage.regression import Regression
 
 if TYPE_CHECKING:
@@ -687,7 +687,7 @@ def test_a_regression_of_few_precise_questions_stays_finite() -> None:
 
 
 def test_units_of_a_panel() -> None:
-    scale = Scale.of(np.array([[1.0, 2.0, 9.0, 4.0]]), np.array([[1.0, 1.0, 4.0, 4.0]]))
+    scale = PanelUnits.of(np.array([[1.0, 2.0, 9.0, 4.0]]), np.array([[1.0, 1.0, 4.0, 4.0]]))
     assert scale.centre.tolist() == [3.0]
     assert scale.unit[0] ** 2 == pytest.approx(4 / (1 + 1 + 0.25 + 0.25))
     assert scale.usable.tolist() == [True]

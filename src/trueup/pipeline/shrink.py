@@ -12,8 +12,8 @@ from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
 from trueup.engines.vectors import Beside
 from trueup.pipeline.split_halves import halve
+from trueup.shrinkage.adaptive_prior import PriorChoice
 from trueup.shrinkage.contract import Posterior
-from trueup.shrinkage.panel_priors import Earned
 from trueup.variance import Certainty, certainty, worker_noise
 from trueup.variance.intervals import Width
 from trueup.variance.moderated import keep_own_variance, moderated
@@ -65,7 +65,7 @@ class SecondStepResult:
         Sums over the questions of each panel.
     tried : tuple of str
         What the caller knew of the questions and no panel has used: "groups", "covariates".
-    earned : Earned or None
+    prior_choice : PriorChoice or None
         The prior of a single problem, where it was chosen by held-out workers, now or before.
     """
 
@@ -78,7 +78,7 @@ class SecondStepResult:
     noise: WorkerNoise | None
     totals: Totals
     tried: tuple[str, ...] = ()
-    earned: Earned | None = None
+    prior_choice: PriorChoice | None = None
 
     @property
     def unknown(self) -> Bools:
@@ -137,9 +137,9 @@ class SecondStepResult:
             f"the {name} did not predict held-out workers better, and were not used"
             for name in self.tried
         ]
-        if self.earned is not None and self.earned.changed:
+        if self.prior_choice is not None and self.prior_choice.changed:
             said.append(
-                f"what they are moved toward was chosen from {self.earned.answers:,} answers and kept"
+                f"what they are moved toward was chosen from {self.prior_choice.answers:,} answers and kept"
             )
         return "; ".join(said)
 
@@ -154,7 +154,7 @@ def second_step(
     covariates: Floats | None = None,
     noise: WorkerNoise | None = None,
     biases: Biases | None = None,
-    earned: Earned | None = None,
+    prior_choice: PriorChoice | None = None,
     seed: int = 0,
 ) -> SecondStepResult:
     """Apply a shrink rule to the aggregates of a first step.
@@ -171,7 +171,7 @@ def second_step(
         The noise of the workers, where it has been computed already.
     biases : Biases, optional
         Biases that were taken off before: what is not known of them is added to the variances at the end.
-    earned : Earned, optional
+    prior_choice : PriorChoice, optional
         The prior that held-out workers have chosen before; none is tried again.
     seed : int
         Of the random halves of the workers, and of the sample of questions that priors are fitted on.
@@ -189,17 +189,17 @@ def second_step(
     sample = sample_questions(engine, seed)
     fit = _sampled(engine, sure, beside, alone, sample)
     halves = None
-    if not rule.earns or fit.unknown or not aggregate.has_variance:
-        earned = None
-    elif earned is not None:
-        fit.known["earned"] = earned
+    if not rule.needs_holdout or fit.unknown or not aggregate.has_variance:
+        prior_choice = None
+    elif prior_choice is not None:
+        fit.known["prior_choice"] = prior_choice
     else:
         noise = noise or worker_noise(engine, bias=aggregate.bias, facts=facts)
         if sample.limit is None or engine.problem.n_panels == 1:
             halves = halve(aggregate, sure, noise, sample=sample, seed=seed)
     prior = rule.fit(fit.x, fit.v, panels=fit.panels, nu=sure.nu, halves=halves, **fit.known)
     if halves is not None:
-        earned = Earned.of(prior, engine.problem.n_answers)
+        prior_choice = PriorChoice.of(prior, engine.problem.n_answers)
     if biases is not None:
         keep_own_variance(aggregate, biases.std_error**2)
         sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
@@ -228,7 +228,7 @@ def second_step(
         noise,
         totals,
         tried,
-        earned,
+        prior_choice,
     )
 
 

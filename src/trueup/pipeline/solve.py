@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trueup.pipeline.pooling import Voices
     from trueup.pipeline.shrink import SecondStepResult
     from trueup.shrinkage import ShrinkRule
-    from trueup.shrinkage.panel_priors import Earned
+    from trueup.shrinkage.adaptive_prior import PriorChoice
     from trueup.variance.bias import Biases
 
 INTERVALS = (
@@ -126,11 +126,11 @@ def solve(
     covariates: Floats | None = None,
     gold: bool = False,
     start: Believed | None = None,
-    earned: Earned | None = None,
+    prior_choice: PriorChoice | None = None,
 ) -> Solution:
     """Run both steps; the first goes on from `start`, what is believed of the workers already.
 
-    `earned` is the prior that was chosen before, if it is not to be chosen again.
+    `prior_choice` is the prior that was chosen before, if it is not to be chosen again.
     `groups` and `covariates` are given, or kept by the engine already; truths of gold questions are kept as "gold", NaN
     where unknown.
     """
@@ -163,7 +163,7 @@ def solve(
         groups=groups,
         covariates=covariates,
         biases=biases,
-        earned=earned,
+        prior_choice=prior_choice,
         seed=plan.seed,
     )
     bar.step(f"second step: {plan.rule.name}")

@@ -12,7 +12,7 @@ from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import counted, quoted
 from trueup.io.frames_out import make_frame
-from trueup.shrinkage import BolderPrior
+from trueup.shrinkage import AdaptivePrior
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -171,7 +171,7 @@ class Estimate:
     def partition(self) -> Any:
         """Frame with the parts a question belongs to and with which probability; None where no partition was found."""
         prior, sure = self.second_step.prior, self.second_step.certainty
-        if not isinstance(prior, BolderPrior) or self.answers.n_panels > 1:
+        if not isinstance(prior, AdaptivePrior) or self.answers.n_panels > 1:
             return None
         columns: dict[str, Any]
         if prior.model[0].startswith("group") and self.groups is not None:

@@ -36,8 +36,8 @@ from trueup.pipeline.shrink import TOWARD, second_step
 from trueup.pipeline.solve import COLUMNS, UNKNOWN, Plan
 from trueup.result.estimate import Diagnosis, Estimate
 from trueup.shrinkage import find as find_rule
-from trueup.shrinkage.mixture import MOST
-from trueup.shrinkage.panel_priors import Earned
+from trueup.shrinkage.adaptive_prior import PriorChoice
+from trueup.shrinkage.mixture import MOST_COMPONENTS
 from trueup.variance.bias import Biases
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Saved:
         What is believed of the workers, and the updates that led there.
     why : str
         Why the first step was chosen.
-    earned : Earned or None
+    prior_choice : PriorChoice or None
         The prior that held-out workers have chosen.
     """
 
@@ -102,7 +102,7 @@ class Saved:
     values: Mapping[str, Floats]
     step: int
     why: str
-    earned: Earned | None
+    prior_choice: PriorChoice | None
 
     @classmethod
     def of(cls, est: Estimate) -> Saved:
@@ -118,7 +118,7 @@ class Saved:
             )
         found = est.aggregate
         state = found.state
-        earned = est.earned if isinstance(est, Loaded) else est.second_step.earned
+        prior_choice = est.prior_choice if isinstance(est, Loaded) else est.second_step.prior_choice
         return cls(
             est.answers,
             est.plan,
@@ -127,7 +127,7 @@ class Saved:
             state.values,
             state.step,
             est.diagnosis.why,
-            earned,
+            prior_choice,
         )
 
 
@@ -186,21 +186,21 @@ def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
     }
     check((values["weight"] >= 0).all(), "the state of the workers")
     step, why = _count(found["step"]), _line(meta["diagnosis"]["why"])
-    earned = None if meta["version"] == 1 else _earned(found["earned"])
-    return Saved(answers, plan, known, algorithm, values, step, why, earned)
+    prior_choice = None if meta["version"] == 1 else _prior_choice(found["prior_choice"])
+    return Saved(answers, plan, known, algorithm, values, step, why, prior_choice)
 
 
-def _earned(about: dict[str, Any] | None) -> Earned | None:
+def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
     if about is None:
         return None
-    parts = _count(about["parts"])
-    check(about["model"] in ("none", *TOWARD) and parts <= MOST, "its prior")
-    check((parts >= 2) == (about["model"] == "mixture"), "its prior")
-    middle = None if about["middle"] is None else float(about["middle"])
-    check((parts == 0) == (middle is None) and abs(middle or 0.0) < np.inf, "its prior")
+    components = _count(about["components"])
+    check(about["model"] in ("none", *TOWARD) and components <= MOST_COMPONENTS, "its prior")
+    check((components >= 2) == (about["model"] == "mixture"), "its prior")
+    log_tau2 = None if about["log_tau2"] is None else float(about["log_tau2"])
+    check((components == 0) == (log_tau2 is None) and abs(log_tau2 or 0.0) < np.inf, "its prior")
     gain, z = float(about["gain"]), float(about["z"])
     counts = _count(about["answers"]), _count(about["changed"])
-    return Earned(about["model"], parts, middle, gain, z, *counts)
+    return PriorChoice(about["model"], components, log_tau2, gain, z, *counts)
 
 
 def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
@@ -383,11 +383,11 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
             groups=None if known.groups is None else known.groups.codes,
             covariates=None if known.covariates is None else known.covariates.values,
             biases=biases,
-            earned=saved.earned,
+            prior_choice=saved.prior_choice,
             seed=plan.seed,
         ),
         workers,
-        saved.earned,
+        saved.prior_choice,
         answers=answers,
         aggregate=aggregate,
         diagnosis=_diagnosis(meta["diagnosis"]),
@@ -416,21 +416,21 @@ class Loaded(Estimate):
 
     _again: Callable[[], SecondStepResult]
     _workers: Mapping[str, Floats]
-    _earned: Earned | None
+    _prior_choice: PriorChoice | None
 
     @classmethod
     def of(
         cls,
         again: Callable[[], SecondStepResult],
         workers: Mapping[str, Floats],
-        earned: Earned | None,
+        prior_choice: PriorChoice | None,
         **parts: Any,
     ) -> Loaded:
         """Put one together from its parts and what runs its second step again."""
         est = cls(second_step=None, **parts)  # type: ignore[arg-type]
         own = vars(est)
         del own["second_step"]
-        own["_again"], own["_workers"], own["_earned"] = again, workers, earned
+        own["_again"], own["_workers"], own["_prior_choice"] = again, workers, prior_choice
         return est
 
     def __getattr__(self, name: str) -> Any:
@@ -440,11 +440,11 @@ class Loaded(Estimate):
         return found
 
     @property
-    def earned(self) -> Earned | None:
+    def prior_choice(self) -> PriorChoice | None:
         """The prior that was chosen, known without running the second step again."""
-        if "_earned" in vars(self):
-            return self._earned
-        return self.second_step.earned
+        if "_prior_choice" in vars(self):
+            return self._prior_choice
+        return self.second_step.prior_choice
 
     @cached_property
     def worker_columns(self) -> dict[str, Any]:

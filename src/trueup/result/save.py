@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Answers
     from trueup.pipeline.calibration import Calibration
     from trueup.result.estimate import Estimate
-    from trueup.shrinkage.panel_priors import Earned
+    from trueup.shrinkage.adaptive_prior import PriorChoice
 
 
 def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
@@ -68,7 +68,9 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             "settled": found.settled.tolist(),
             "moved": _texts(found.moved),
             "has_variance": bool(found.has_variance),
-            "earned": None if saved.earned is None else _earned_texts(saved.earned),
+            "prior_choice": None
+            if saved.prior_choice is None
+            else _prior_choice_texts(saved.prior_choice),
         },
         "diagnosis": asdict(est.diagnosis),
         "calibration": None if est.calibration is None else _calibration_texts(est.calibration),
@@ -95,9 +97,14 @@ def _calibration_texts(calibration: Calibration) -> dict[str, str]:
     return {name: _text(value) for name, value in asdict(calibration).items()}
 
 
-def _earned_texts(earned: Earned) -> dict[str, Any]:
-    middle = None if earned.middle is None else _text(earned.middle)
-    return {**asdict(earned), "middle": middle, "gain": _text(earned.gain), "z": _text(earned.z)}
+def _prior_choice_texts(choice: PriorChoice) -> dict[str, Any]:
+    log_tau2 = None if choice.log_tau2 is None else _text(choice.log_tau2)
+    return {
+        **asdict(choice),
+        "log_tau2": log_tau2,
+        "gain": _text(choice.gain),
+        "z": _text(choice.z),
+    }
 
 
 def _described(thing: Any, find: Callable[[str], Any], argument: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A mixture, groups or a regression gain much where what they assume holds, and do harm where answers are skewed or
 spread more where they are larger. So each has to predict workers that it has not seen better than the normal prior
 does (`earn`). Of those whose gain is beyond chance the one with the largest gain takes its place. Where that was seen
-from nearly the same answers before it is told (`Earned`), and fitted without another trial.
+from nearly the same answers before it is told (`PriorChoice`), and fitted without another trial.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import expand, offsets
-from trueup.shrinkage.contract import Groups, ShrinkRule
+from trueup.shrinkage.adaptive_prior import AdaptivePrior, Part, check_groups
+from trueup.shrinkage.contract import Panels, ShrinkRule
 from trueup.shrinkage.groups import OwnMeans, OwnPriors
-from trueup.shrinkage.holdout import Score, Trial
+from trueup.shrinkage.holdout import HoldoutScore, HoldoutTrial
 from trueup.shrinkage.mixture import ONE, SCALE, choose, named_mixtures
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
-from trueup.shrinkage.panel_priors import BolderPrior, Part, check_groups
 from trueup.shrinkage.quadrature import interval_variance, per_panel
 from trueup.shrinkage.regression import Regression, check_covariates
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.shrinkage.adaptive_prior import PriorChoice
     from trueup.shrinkage.contract import Halves
     from trueup.shrinkage.normal import QuadraturePrior
-    from trueup.shrinkage.panel_priors import Earned
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
 
@@ -63,47 +63,49 @@ class _Questions:
 
 @dataclass(frozen=True)
 class Adaptive(ShrinkRule):
-    """A normal prior, or a mixture, groups or a regression where they have earned their place.
+    """A normal prior, or a mixture, groups or a regression where they predict held-out workers better.
 
     Without `halves` it is the normal prior. Groups and covariates are tried where they are given.
 
     Parameters
     ----------
     caution : float
-        Share of the step of the normal prior that is taken, see `Normal`. What has earned its place is not cut down.
+        Share of the step of the normal prior that is taken, see `Normal`. An alternative prior takes its full step.
     """
 
     caution: float = CAUTION
 
     name = "adaptive"
     variance = "moderated"
-    earns = True
+    needs_holdout = True
 
     def __post_init__(self) -> None:
         check_caution(self.caution)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> BolderPrior:
-        where, x, v = Groups.of(x, v, panels)
-        normal = Normal(self.caution).fit(x, v, panels=where.panels, **known)
+    def fit(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> AdaptivePrior:
+        by_panel, x, v = Panels.of(x, v, panels)
+        normal = Normal(self.caution).fit(x, v, panels=by_panel.starts, **known)
         model = normal.model.astype("<U16")
         nothing = np.full(len(model), np.nan)
-        before: Earned | None = known.get("earned")
+        before: PriorChoice | None = known.get("prior_choice")
         if before is not None:
-            return _as_before(normal, _gather(x, v, where.panels, known), before)
+            return _as_before(normal, _gather(x, v, by_panel.starts, known), before)
         halves: Halves | None = known.get("halves")
         if halves is None:
-            return BolderPrior(normal, [], model, nothing, nothing)
-        questions = _gather(x, v, where.panels, known)
+            return AdaptivePrior(normal, [], model, nothing, nothing)
+        questions = _gather(x, v, by_panel.starts, known)
         gain, z, parts = nothing.copy(), nothing.copy(), []
         scores, fits = _try_all(questions, halves, normal.usable)
         if scores:
             gains = np.stack([score.gain for score in scores])
             zs = np.stack([score.z for score in scores])
-            earned = np.where(zs > BEYOND_CHANCE, gains, -np.inf)
-            # Where none has earned its place the one that came closest is told of.
+            beyond = np.where(zs > BEYOND_CHANCE, gains, -np.inf)
+            # Where none is beyond chance, report the one that came closest.
             best = np.where(
-                np.isfinite(earned).any(axis=0),
-                earned.argmax(axis=0),
+                np.isfinite(beyond).any(axis=0),
+                beyond.argmax(axis=0),
                 np.where(np.isnan(gains), -np.inf, gains).argmax(axis=0),
             )
             row = np.arange(len(model))
@@ -113,23 +115,25 @@ class Adaptive(ShrinkRule):
                 for name, part in fit(mine):
                     model[part.rows] = name
                     parts.append(part)
-        return BolderPrior(normal, parts, model, gain, z, chosen=True)
+        return AdaptivePrior(normal, parts, model, gain, z, chosen=True)
 
 
-def _as_before(normal: QuadraturePrior, questions: _Questions, earned: Earned) -> BolderPrior:
-    """Fit the prior that has earned its place before."""
+def _as_before(
+    normal: QuadraturePrior, questions: _Questions, choice: PriorChoice
+) -> AdaptivePrior:
+    """Fit the prior that was chosen before."""
     model, rows = normal.model.astype("<U16"), np.flatnonzero(normal.usable)
     found: list[tuple[str, Part]] = []
-    if earned.model in ("mixture", "scale mixture"):
+    if choice.model in ("mixture", "scale mixture"):
         here = (questions.x, questions.v, questions.panels)
-        chosen = choose(*here, earned.parts if earned.model == "mixture" else SCALE)
-        found = named_mixtures(*here, chosen, rows, earned.middle)
-    elif earned.model in ("groups", "group means", "regression"):
-        found = _fitter(questions, earned.model)(rows)
+        chosen = choose(*here, choice.components if choice.model == "mixture" else SCALE)
+        found = named_mixtures(*here, chosen, rows, choice.log_tau2)
+    elif choice.model in ("groups", "group means", "regression"):
+        found = _fitter(questions, choice.model)(rows)
     for name, part in found:
         model[part.rows] = name
-    gain, z = (np.full(len(model), each) for each in (earned.gain, earned.z))
-    return BolderPrior(normal, [part for _, part in found], model, gain, z, chosen=True)
+    gain, z = (np.full(len(model), each) for each in (choice.gain, choice.z))
+    return AdaptivePrior(normal, [part for _, part in found], model, gain, z, chosen=True)
 
 
 def _gather(x: Floats, v: Floats, panels: Ints, known: dict[str, Any]) -> _Questions:
@@ -149,14 +153,14 @@ def _gather(x: Floats, v: Floats, panels: Ints, known: dict[str, Any]) -> _Quest
 
 def _try_all(
     questions: _Questions, halves: Halves, usable: Bools
-) -> tuple[list[Score], list[Callable[[Ints], list[tuple[str, Part]]]]]:
+) -> tuple[list[HoldoutScore], list[Callable[[Ints], list[tuple[str, Part]]]]]:
     """Return how each bolder prior did, and what fits it to all data of some panels."""
     chosen = choose(questions.x, questions.v, questions.panels)
     groups, covariates = questions.groups, questions.covariates
     more = groups is not None or covariates is not None
     rows = np.flatnonzero(usable & ((chosen.kind != ONE) | more))
-    trial = Trial.of(halves, questions.panels, rows) if len(rows) else None
-    scores: list[Score] = []
+    trial = HoldoutTrial.of(halves, questions.panels, rows) if len(rows) else None
+    scores: list[HoldoutScore] = []
     fits: list[Callable[[Ints], list[tuple[str, Part]]]] = []
     if trial is None:
         return scores, fits

@@ -12,7 +12,7 @@ What else is known of the questions comes as keywords, of which a rule uses what
 `nu`            degrees of freedom behind the variances, one number per panel (default: infinite)
 `v_interval`    variances to use for intervals where they should be more careful than `v`
 `halves`        aggregates of random halves of the workers, with which a bold prior earns its place
-`earned`        the kind of bold prior that has earned its place before, if it is not to be tried again
+`prior_choice`        the kind of bold prior that has earned its place before, if it is not to be tried again
 `groups`        number of the group of each question, -1 where it has none
 `covariates`    a row of numbers for each question
 ==============  ======================================================================================
@@ -89,12 +89,12 @@ class ShrinkRule:
     #: The variance rule that belongs to it.
     variance: ClassVar[str] = "moderated"
     #: Whether it has bolder priors that must earn their place on halves of the workers.
-    earns: ClassVar[bool] = False
+    needs_holdout: ClassVar[bool] = False
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
         """Fit a prior to aggregates `x` with variances `v`, for each panel.
 
-        `known` may have `nu`, `v_interval`, `halves`, `earned`, `groups` and `covariates`, see above.
+        `known` may have `nu`, `v_interval`, `halves`, `prior_choice`, `groups` and `covariates`, see above.
         """
         raise NotImplementedError
 
@@ -107,16 +107,16 @@ def _numbers(name: str, values: Any) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Panels:
     """Questions of several panels side by side, with sums over each panel.
 
     `panels` has one entry more than there are panels; panel b has the questions from its entry up to the next.
     """
 
-    panels: Ints
+    starts: Ints
 
     @classmethod
-    def of(cls, x: Floats, v: Floats, panels: Ints | None) -> tuple[Groups, Floats, Floats]:
+    def of(cls, x: Floats, v: Floats, panels: Ints | None) -> tuple[Panels, Floats, Floats]:
         """Check aggregates and variances, and return them as arrays of equal length."""
         x, v = _numbers("x", x), _numbers("v", v)
         if x.ndim != 1:
@@ -136,25 +136,25 @@ class Groups:
     @property
     def sizes(self) -> Floats:
         """Number of questions of each panel."""
-        return np.diff(self.panels).astype(np.float64)
+        return np.diff(self.starts).astype(np.float64)
 
     def sum(self, values: Floats) -> Floats:
         """Sum over the questions of each panel."""
-        return segment_sum(values, self.panels)
+        return segment_sum(values, self.starts)
 
     def mean(self, values: Floats) -> Floats:
         """Mean over the questions of each panel, 0 for a panel without questions."""
         return self.sum(values) / np.maximum(self.sizes, 1.0)
 
-    def spread(self, per_panel: Floats) -> Floats:
+    def repeat(self, per_panel: Floats) -> Floats:
         """Number of its panel for each question."""
-        return np.repeat(per_panel, np.diff(self.panels))
+        return np.repeat(per_panel, np.diff(self.starts))
 
     def centre(self, x: Floats) -> tuple[Floats, Floats]:
         """Return the mean of each panel and the sum of squares around it.
 
         The sum is exactly 0 where all aggregates of a panel agree.
         """
-        first = x[np.minimum(self.panels[:-1], max(len(x) - 1, 0))] if len(x) else self.sizes
-        mean = first + self.mean(x - self.spread(first))
-        return mean, self.sum((x - self.spread(mean)) ** 2)
+        first = x[np.minimum(self.starts[:-1], max(len(x) - 1, 0))] if len(x) else self.sizes
+        mean = first + self.mean(x - self.repeat(first))
+        return mean, self.sum((x - self.repeat(mean)) ** 2)

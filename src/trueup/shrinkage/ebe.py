@@ -26,7 +26,7 @@ import numpy as np
 
 from trueup.core.parameters import LARGEST, number, yes_or_no
 from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
@@ -59,12 +59,12 @@ class LinearPrior:
         The variance is Morris' (1983) for a normal prior with estimated mean and variance,
         `v (1 - b (m-1)/m) + 2 b^2 (x - centre)^2 / (m - 3)`.
         """
-        groups, x, v = Groups.of(x, v, panels)
-        if len(self.b) != len(groups.sizes):
+        by_panel, x, v = Panels.of(x, v, panels)
+        if len(self.b) != len(by_panel.sizes):
             raise TrueupError(
-                f"panels: found {len(groups.sizes)}, the prior was fitted on {len(self.b)}."
+                f"panels: found {len(by_panel.sizes)}, the prior was fitted on {len(self.b)}."
             )
-        b, centre = groups.spread(self.b), groups.spread(self.centre)
+        b, centre = by_panel.repeat(self.b), by_panel.repeat(self.centre)
         # From the aggregate, so that b = 0 leaves it untouched to the last digit.
         mean = np.where(b == 1.0, centre, x - b * (x - centre))
         careful = known.get("v_interval")
@@ -75,7 +75,7 @@ class LinearPrior:
         )
         if not self.normal:
             return Posterior(mean, np.where(b == 0.0, stays, np.nan), b)
-        size = np.maximum(groups.spread(self.size), 4.0)
+        size = np.maximum(by_panel.repeat(self.size), 4.0)
         variance = v * (1.0 - b * (size - 1.0) / size)
         variance += 2.0 * b**2 * (x - centre) ** 2 / (size - 3.0)
         return Posterior(mean, np.where(b == 0.0, stays, variance), b)
@@ -88,8 +88,10 @@ class Identity(ShrinkRule):
     name = "none"
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
-        groups, x, _ = Groups.of(x, v, panels)
-        return LinearPrior(groups.mean(x), np.zeros(len(groups.sizes)), groups.sizes, normal=False)
+        by_panel, x, _ = Panels.of(x, v, panels)
+        return LinearPrior(
+            by_panel.mean(x), np.zeros(len(by_panel.sizes)), by_panel.sizes, normal=False
+        )
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,11 @@ class EBE(ShrinkRule):
         yes_or_no("positive", self.positive)
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        size = groups.sizes
-        mean, ss = groups.centre(x)
+        by_panel, x, v = Panels.of(x, v, panels)
+        size = by_panel.sizes
+        mean, ss = by_panel.centre(x)
         alpha = size - 3.0 if self.alpha is None else np.full(len(size), self.alpha)
-        b = _share(alpha * groups.mean(v), ss, size > 3, self.positive)
+        b = _share(alpha * by_panel.mean(v), ss, size > 3, self.positive)
         return LinearPrior(mean, b, size, normal=self.positive and self.alpha is None)
 
 
@@ -140,9 +142,9 @@ class Stein(ShrinkRule):
         yes_or_no("positive", self.positive)
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        size = groups.sizes
-        b = _share((size - 2.0) * groups.mean(v), groups.sum(x**2), size > 2, self.positive)
+        by_panel, x, v = Panels.of(x, v, panels)
+        size = by_panel.sizes
+        b = _share((size - 2.0) * by_panel.mean(v), by_panel.sum(x**2), size > 2, self.positive)
         return LinearPrior(np.zeros(len(size)), b, size, normal=False)
 
 
@@ -157,10 +159,10 @@ class MEBE(ShrinkRule):
     variance = "paper"
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        size = groups.sizes
-        mean, ss = groups.centre(x)
-        b = _share(size * groups.mean(v), ss, size > 3, positive=True)
+        by_panel, x, v = Panels.of(x, v, panels)
+        size = by_panel.sizes
+        mean, ss = by_panel.centre(x)
+        b = _share(size * by_panel.mean(v), ss, size > 3, positive=True)
         return LinearPrior(mean, b, size, normal=False)
 
 

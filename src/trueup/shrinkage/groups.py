@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import expand, offsets
-from trueup.shrinkage.contract import Groups, Posterior
+from trueup.shrinkage.contract import Panels, Posterior
 from trueup.shrinkage.normal import Normal, QuadraturePrior
 from trueup.shrinkage.quadrature import (
     CELLS,
     HIGHEST,
     POINTS,
     Nodes,
-    Scale,
+    PanelUnits,
     integrate,
     interval_variance,
     levels,
@@ -144,8 +144,8 @@ class OwnPriors:
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
         """Move the aggregates; `common` is the posterior of questions without a prior of their own."""
-        questions, x, v = Groups.of(x, v, panels)
-        group = self.members.find(known["groups"], questions.panels)
+        by_panel, x, v = Panels.of(x, v, panels)
+        group = self.members.find(known["groups"], by_panel.starts)
         at, starts = _collect(group, len(self.members.keys))
         v_interval = interval_variance(v, known.get("v_interval"))[at]
         own = self.prior.posterior(x[at], v[at], panels=starts, v_interval=v_interval)
@@ -156,7 +156,7 @@ class OwnPriors:
 class MeansGrid:
     """The quadrature of each panel, with a mean for each group at each point, groups x points."""
 
-    scale: Scale
+    scale: PanelUnits
     nodes: Nodes
     mu: Floats
     precision: Floats
@@ -167,8 +167,8 @@ class MeansGrid:
     ) -> MeansGrid:
         """Fit to questions ordered by group, of which group g begins at `starts[g]` and is of panel `panel[g]`."""
         firsts = np.searchsorted(panel, np.arange(len(enough) + 1))
-        scale = Scale.ragged(x, v, starts[firsts])
-        scale = Scale(scale.centre, scale.unit, scale.floor, scale.usable & enough)
+        scale = PanelUnits.ragged(x, v, starts[firsts])
+        scale = PanelUnits(scale.centre, scale.unit, scale.floor, scale.usable & enough)
         s, weight, c_mean = (np.zeros((len(enough), POINTS)) for _ in range(3))
         mu, precision = np.zeros((len(panel), POINTS)), np.ones((len(panel), POINTS))
         usable = np.flatnonzero(scale.usable)
@@ -194,7 +194,7 @@ class MeansGrid:
 
 
 def _fit_means(
-    scale: Scale, x: Floats, v: Floats, starts: Ints, many: Ints, c: Floats
+    scale: PanelUnits, x: Floats, v: Floats, starts: Ints, many: Ints, c: Floats
 ) -> tuple[Nodes, tuple[Floats, ...]]:
     """Integrate over tau2; `many` groups belong to each panel, one panel after another."""
     first = offsets(many)
@@ -273,10 +273,10 @@ class OwnMeans:
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
         """Move the aggregates; `common` is the posterior of questions without a group."""
-        questions, x, v = Groups.of(x, v, panels)
-        group = self.members.find(known["groups"], questions.panels)
+        by_panel, x, v = Panels.of(x, v, panels)
+        group = self.members.find(known["groups"], by_panel.starts)
         usable = self.grid.scale.usable
-        group = np.where(np.repeat(usable, np.diff(questions.panels)), group, -1)
+        group = np.where(np.repeat(usable, np.diff(by_panel.starts)), group, -1)
         at = np.flatnonzero(group >= 0)
         mine = group[at]
         sizes = np.bincount(self.members.panel[mine], minlength=len(usable))

@@ -22,7 +22,7 @@ from trueup.errors import TrueupError
 from trueup.shrinkage.expectation import alone, fit_location, fit_scale
 from trueup.shrinkage.mixture import FLOOR, SCALE, Chosen, plug_in
 from trueup.shrinkage.normal import Normal
-from trueup.shrinkage.quadrature import CELLS, Scale, side_by_side, tiles
+from trueup.shrinkage.quadrature import CELLS, PanelUnits, side_by_side, tiles
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
@@ -34,7 +34,7 @@ SMALL = 1 << 13  # questions of a half that is hardly worth a thread
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class HoldoutScore:
     """How a bolder prior did on each panel; NaN where it was not tried."""
 
     gain: Floats
@@ -42,7 +42,7 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class HoldoutTrial:
     """All halves of some panels, each a panel of its own.
 
     Attributes
@@ -77,7 +77,7 @@ class Trial:
     turns: int
 
     @classmethod
-    def of(cls, halves: Halves, bounds: Ints, rows: Ints) -> Trial | None:
+    def of(cls, halves: Halves, bounds: Ints, rows: Ints) -> HoldoutTrial | None:
         """Lay out the halves of some panels; None where none has enough questions answered in both."""
         if halves.x.ndim != 3 or halves.x.shape[1:] != (2, bounds[-1]):
             raise TrueupError(
@@ -121,7 +121,7 @@ class Trial:
             turns=2 * len(x),
         )
 
-    def score(self, predicted: Floats) -> Score:
+    def score(self, predicted: Floats) -> HoldoutScore:
         """Compare predictions with those of the normal prior, for each of all panels."""
         # (N - y)^2 - (M - y)^2, without subtracting two large squares
         step = self.normal.mean - predicted
@@ -133,7 +133,7 @@ class Trial:
         z = np.divide(gain, noise, out=np.zeros(len(gain)), where=noise > 0)
         tried = np.zeros(len(gain), dtype=bool)
         tried[self.panel] = True
-        return Score(np.where(tried, gain, np.nan), np.where(tried, z, np.nan))
+        return HoldoutScore(np.where(tried, gain, np.nan), np.where(tried, z, np.nan))
 
     def mixtures(self, chosen: Chosen) -> Floats:
         """Predict by the mixture that each panel prefers, fitted anew to each half; elsewhere by the normal prior."""
@@ -157,7 +157,9 @@ class Trial:
             scale, start = chosen.of(self.panel[mine[rows]])
             v_here = v[pick].reshape(len(rows), -1)
             floor = FLOOR * np.median(v_here, axis=1)
-            scale = Scale(scale.centre, scale.unit, np.maximum(floor, scale.floor), scale.usable)
+            scale = PanelUnits(
+                scale.centre, scale.unit, np.maximum(floor, scale.floor), scale.usable
+            )
             t, u = scale.place(x[pick].reshape(len(rows), -1)), scale.spread(v_here)
             fit_anew = fit_scale if scale_mixture else partial(fit_location, crew=alone)
             found = fit_anew(t, u, start)

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import expand, offsets
+from trueup.shrinkage.adaptive_prior import AdaptivePrior, Part
 from trueup.shrinkage.clusters import line_clusters
-from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 from trueup.shrinkage.expectation import (
     LONGEST,
     PIECE,
@@ -37,11 +38,10 @@ from trueup.shrinkage.expectation import (
     unscaled,
 )
 from trueup.shrinkage.normal import CAUTION, Normal, check_caution
-from trueup.shrinkage.panel_priors import BolderPrior, Part
 from trueup.shrinkage.quadrature import (
     CELLS,
     Nodes,
-    Scale,
+    PanelUnits,
     Sums,
     integrate,
     interval_variance,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from trueup.shrinkage.expectation import Crew, Piece
 
 LEAST = 8  # questions that a mixture can be fitted on
-MOST = 8  # components
+MOST_COMPONENTS = 8  # components
 QUESTIONS_EACH = 4  # at least, for each component
 PENALTY = 1.5  # for each number fitted, besides log m
 PATIENCE = 2  # numbers of components without improvement after which the search ends
@@ -79,16 +79,16 @@ class Chosen:
     kind : array
         `ONE` normal prior, `SCALE` mixture, or the number of components of a location mixture.
     components : Components
-        Panels x `MOST`, of which the first ones are in use.
-    scale : Scale
+        Panels x `MOST_COMPONENTS`, of which the first ones are in use.
+    scale : PanelUnits
         The units.
     """
 
     kind: Ints
     components: Components
-    scale: Scale
+    scale: PanelUnits
 
-    def of(self, rows: Ints) -> tuple[Scale, Components]:
+    def of(self, rows: Ints) -> tuple[PanelUnits, Components]:
         """Return units and components of panels that have the same kind of mixture."""
         used = max(int(self.kind[rows[0]]), 2)
         each = self.components.rows(rows)
@@ -108,8 +108,8 @@ def choose(x: Floats, v: Floats, panels: Ints, only: int | None = None) -> Chose
     """
     count = len(panels) - 1
     kind = np.full(count, ONE)
-    kept = Components.empty(count, MOST)
-    scale = Scale.ragged(x, v, panels, least=LEAST, floor=FLOOR)
+    kept = Components.empty(count, MOST_COMPONENTS)
+    scale = PanelUnits.ragged(x, v, panels, least=LEAST, floor=FLOOR)
     room = max(CELLS // 4, int(np.diff(panels).max(initial=0)))
     for rows, at in tiles(panels, room, scale.usable):
         here, shape = scale.rows(rows), (len(rows), -1)
@@ -129,7 +129,7 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
     criterion = -2.0 * fit_one(t, u) + 2.0 * each
     path, fails = criterion.copy(), np.zeros(count, dtype=np.int64)
     kind = np.full(count, ONE)
-    best = Components.empty(count, MOST)
+    best = Components.empty(count, MOST_COMPONENTS)
 
     def compare(rows: Ints, which: int, found: Components, numbers: int) -> Floats:
         value: Floats = -2.0 * found.fit + numbers * each
@@ -140,7 +140,7 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
             to[at, :used] = new[better]
         return value
 
-    most = min(MOST, questions // QUESTIONS_EACH)
+    most = min(MOST_COMPONENTS, questions // QUESTIONS_EACH)
     rows, ahead = np.arange(count), 2
     starts: list[Ints] = []
     for k in range(2, most + 1):
@@ -166,8 +166,8 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
 def _fit_only(t: Floats, u: Floats, which: int) -> tuple[Ints, Components]:
     """Return the kind of each row and its components, where the kind is known; as `_search` would."""
     count, questions = t.shape
-    best = Components.empty(count, MOST)
-    if which == ONE or which > min(MOST, questions // QUESTIONS_EACH):
+    best = Components.empty(count, MOST_COMPONENTS)
+    if which == ONE or which > min(MOST_COMPONENTS, questions // QUESTIONS_EACH):
         return np.full(count, ONE), best
     if which == SCALE:
         found = fit_scale(t, u, _scale_start(t, u))
@@ -215,7 +215,7 @@ class LocationMixture:
 
     Attributes
     ----------
-    scale : Scale
+    scale : PanelUnits
         Units of each panel.
     nodes : Nodes
         Values of tau2 and their weights, panels x points.
@@ -225,7 +225,7 @@ class LocationMixture:
         Shares, panels x components.
     """
 
-    scale: Scale
+    scale: PanelUnits
     nodes: Nodes
     mu: Floats
     precision: Floats
@@ -237,13 +237,13 @@ class LocationMixture:
         x: Floats,
         v: Floats,
         panels: Ints,
-        scale: Scale,
+        scale: PanelUnits,
         start: Components,
         around: float | None = None,
     ) -> LocationMixture:
         """Average over the variance, from mixtures fitted with expectation maximisation.
 
-        `around` is `middle` of nearly the same questions, near which the variance is looked for first.
+        `around` is `log_tau2` of nearly the same questions, near which the variance is looked for first.
         """
         count = len(panels) - 1
         nodes, mu, precision = [], [], []
@@ -271,7 +271,7 @@ class LocationMixture:
         )
 
     @property
-    def middle(self) -> float:
+    def log_tau2(self) -> float:
         """Mean of log tau2 of the first panel, in its units."""
         return float(self.nodes.weight[0] @ np.log(self.nodes.s[0]))
 
@@ -466,9 +466,9 @@ def _weigh(t: Floats, w: Floats, log_pi: Floats, mu: Floats, crew: Crew) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class ScaleMixture:
-    """Scale mixtures as fitted: a common mean and two variances."""
+    """PanelUnits mixtures as fitted: a common mean and two variances."""
 
-    scale: Scale
+    scale: PanelUnits
     components: Components
 
     def read(
@@ -517,11 +517,11 @@ def _posterior(
     panels: Ints | None,
     known: dict[str, Any],
 ) -> Posterior:
-    groups, x, v = Groups.of(x, v, panels)
-    usable: Bools = np.ones(len(groups.sizes), dtype=bool)
+    by_panel, x, v = Panels.of(x, v, panels)
+    usable: Bools = np.ones(len(by_panel.sizes), dtype=bool)
     v_interval = interval_variance(v, known.get("v_interval"))
     return posterior(
-        prior.read, None, x, v, v_interval, groups.panels, usable=usable, entries=prior.entries
+        prior.read, None, x, v, v_interval, by_panel.starts, usable=usable, entries=prior.entries
     )
 
 
@@ -582,14 +582,16 @@ class Mixture(ShrinkRule):
     def __post_init__(self) -> None:
         check_caution(self.caution)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> BolderPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        normal = Normal(self.caution).fit(x, v, panels=groups.panels, **known)
+    def fit(
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+    ) -> AdaptivePrior:
+        by_panel, x, v = Panels.of(x, v, panels)
+        normal = Normal(self.caution).fit(x, v, panels=by_panel.starts, **known)
         model = normal.model.astype("<U16")
         untried = np.full(len(model), np.nan)
-        chosen = choose(x, v, groups.panels)
+        chosen = choose(x, v, by_panel.starts)
         parts = []
-        for name, part in named_mixtures(x, v, groups.panels, chosen, np.arange(len(model))):
+        for name, part in named_mixtures(x, v, by_panel.starts, chosen, np.arange(len(model))):
             model[part.rows] = name
             parts.append(part)
-        return BolderPrior(normal, parts, model, untried, untried)
+        return AdaptivePrior(normal, parts, model, untried, untried)

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
-from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 from trueup.shrinkage.quadrature import (
     CELLS,
     HIGHEST,
     POINTS,
     Nodes,
-    Scale,
+    PanelUnits,
     integrate,
     interval_variance,
     levels,
@@ -54,7 +54,7 @@ class Grid:
 
     Attributes
     ----------
-    scale : Scale
+    scale : PanelUnits
         The units.
     nodes : Nodes
         Points and weights, panels x points.
@@ -62,7 +62,7 @@ class Grid:
         Mean of the prior at each point, and the sum of `w` behind it.
     """
 
-    scale: Scale
+    scale: PanelUnits
     nodes: Nodes
     mu: Floats
     precision: Floats
@@ -71,7 +71,7 @@ class Grid:
     def fit(cls, x: Floats, v: Floats, panels: Ints, c: Floats) -> Grid:
         """Fit all panels."""
         count = len(panels) - 1
-        scale = Scale.ragged(x, v, panels, least=LEAST)
+        scale = PanelUnits.ragged(x, v, panels, least=LEAST)
         s, weight, c_mean, mu, precision = (np.zeros((count, POINTS)) for _ in range(5))
         room = max(CELLS // POINTS, int(np.diff(panels).max(initial=0)))
         for rows, at in tiles(panels, room, scale.usable):
@@ -190,10 +190,10 @@ class QuadraturePrior:
 
         The variance is that of the careful grid, plus the squared distance of its estimate from the one returned.
         """
-        groups, x, v = Groups.of(x, v, panels)
-        if len(self.size) != len(groups.sizes):
+        by_panel, x, v = Panels.of(x, v, panels)
+        if len(self.size) != len(by_panel.sizes):
             raise TrueupError(
-                f"panels: found {len(groups.sizes)}, the prior was fitted on {len(self.size)}."
+                f"panels: found {len(by_panel.sizes)}, the prior was fitted on {len(self.size)}."
             )
         v_interval = interval_variance(v, known.get("v_interval"))
         careful = None if self.careful is self.grid else self.careful.read
@@ -203,7 +203,7 @@ class QuadraturePrior:
             x,
             v,
             v_interval,
-            groups.panels,
+            by_panel.starts,
             usable=self.usable,
             caution=self.caution,
         )
@@ -234,16 +234,16 @@ class Normal(ShrinkRule):
     def fit(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> QuadraturePrior:
-        groups, x, v = Groups.of(x, v, panels)
-        count = len(groups.sizes)
+        by_panel, x, v = Panels.of(x, v, panels)
+        count = len(by_panel.sizes)
         nu = known.get("nu")
         c = levels(per_panel(np.inf if nu is None else nu, count, "nu"))
         v_interval = interval_variance(v, known.get("v_interval"))
-        grid = Grid.fit(x, v, groups.panels, c)
+        grid = Grid.fit(x, v, by_panel.starts, c)
         careful = grid
         if v_interval is not v or c.shape[1] > 1:
-            careful = Grid.fit(x, v_interval, groups.panels, np.ones((count, 1)))
-        return QuadraturePrior(grid, careful, float(self.caution), groups.sizes)
+            careful = Grid.fit(x, v_interval, by_panel.starts, np.ones((count, 1)))
+        return QuadraturePrior(grid, careful, float(self.caution), by_panel.sizes)
 
 
 def check_caution(caution: float) -> None:

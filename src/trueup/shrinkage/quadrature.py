@@ -57,7 +57,7 @@ Sums: TypeAlias = "Callable[[Floats], tuple[Floats, Floats, tuple[Floats, ...]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class PanelUnits:
     """The units of some panels, one number each: `t = (x - centre) / unit`, `u = max(v, floor) / unit^2`.
 
     `usable` is False for panels that stay as they are: with up to three questions, without any variance, or with
@@ -69,10 +69,10 @@ class Scale:
     floor: Floats
     usable: Bools
 
-    def rows(self, panels: Ints) -> Scale:
+    def rows(self, panels: Ints) -> PanelUnits:
         """Return the units of some of the panels."""
         parts = (self.centre[panels], self.unit[panels], self.floor[panels], self.usable[panels])
-        return Scale(*parts)
+        return PanelUnits(*parts)
 
     def place(self, x: Floats) -> Floats:
         """Return aggregates, panels x questions, in units of their panel."""
@@ -87,7 +87,7 @@ class Scale:
     @classmethod
     def ragged(
         cls, x: Floats, v: Floats, panels: Ints, *, least: int = 4, floor: float = FLOOR
-    ) -> Scale:
+    ) -> PanelUnits:
         """Find the units of panels of any size."""
         count = len(panels) - 1
         found = cls(np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count, dtype=bool))
@@ -100,7 +100,7 @@ class Scale:
         return found
 
     @classmethod
-    def of(cls, x: Floats, v: Floats, *, least: int = 4, floor: float = FLOOR) -> Scale:
+    def of(cls, x: Floats, v: Floats, *, least: int = 4, floor: float = FLOOR) -> PanelUnits:
         """Find the units of panels x questions."""
         centre = np.median(x, axis=1)
         largest = v.max(axis=1)
@@ -238,7 +238,7 @@ def _density(
 
 
 def read_nodes(
-    scale: Scale, nodes: Nodes, x: Floats, v: Floats, centre: Floats, behind: Floats
+    scale: PanelUnits, nodes: Nodes, x: Floats, v: Floats, centre: Floats, behind: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean, variance and shrinkage of questions, panels x questions.
 

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Groups, Posterior
+from trueup.shrinkage.contract import Panels, Posterior
 from trueup.shrinkage.quadrature import (
     CELLS,
     HIGHEST,
     POINTS,
     Nodes,
-    Scale,
+    PanelUnits,
     integrate,
     interval_variance,
     levels,
@@ -126,7 +126,7 @@ class PlaneGrid:
         Inverse of the Cholesky factor of `Z'WZ`, panels x points x directions x directions.
     """
 
-    scale: Scale
+    scale: PanelUnits
     nodes: Nodes
     beta: Floats
     root: Floats
@@ -137,8 +137,8 @@ class PlaneGrid:
     ) -> PlaneGrid:
         """Fit all panels that have enough questions."""
         count, width = len(panels) - 1, z.shape[1] + 1
-        scale = Scale.ragged(x, v, panels)
-        scale = Scale(scale.centre, scale.unit, scale.floor, scale.usable & enough)
+        scale = PanelUnits.ragged(x, v, panels)
+        scale = PanelUnits(scale.centre, scale.unit, scale.floor, scale.usable & enough)
         s, weight, c_mean = (np.zeros((count, POINTS)) for _ in range(3))
         beta = np.zeros((count, POINTS, width))
         root = np.zeros((count, POINTS, width, width))
@@ -265,7 +265,7 @@ class Regression:
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
         """Move the aggregates."""
-        questions, x, v = Groups.of(x, v, panels)
+        by_panel, x, v = Panels.of(x, v, panels)
         if known.get("covariates") is None:
             raise TrueupError("covariates: this prior was fitted with them, and needs them here.")
         z: Floats = known["covariates"]
@@ -285,6 +285,6 @@ class Regression:
             x,
             v,
             interval_variance(v, known.get("v_interval")),
-            questions.panels,
+            by_panel.starts,
             usable=self.grid.scale.usable,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Groups, Posterior, ShrinkRule
+from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
@@ -55,17 +55,17 @@ class NormalPrior:
         Variance: `v (1 - B)`, plus what the uncertainty of mu and of tau2 adds (Morris 1983),
         `B^2 / sum 1/(v+tau2)` and `2 B^2 (x - mu)^2 / (m - 3)`.
         """
-        groups, x, v = Groups.of(x, v, panels)
-        if len(self.mu) != len(groups.sizes):
+        by_panel, x, v = Panels.of(x, v, panels)
+        if len(self.mu) != len(by_panel.sizes):
             raise TrueupError(
-                f"panels: found {len(groups.sizes)}, the prior was fitted on {len(self.mu)}."
+                f"panels: found {len(by_panel.sizes)}, the prior was fitted on {len(self.mu)}."
             )
-        mu, factor = groups.spread(self.mu), groups.spread(self.factor)
-        total = v + groups.spread(self.tau2)
+        mu, factor = by_panel.repeat(self.mu), by_panel.repeat(self.factor)
+        total = v + by_panel.repeat(self.tau2)
         b = factor * np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
         mean = x - b * (x - mu)
-        size = np.maximum(groups.spread(self.size), 4.0)
-        certain = np.maximum(groups.spread(self.precision), np.finfo(float).tiny)
+        size = np.maximum(by_panel.repeat(self.size), 4.0)
+        certain = np.maximum(by_panel.repeat(self.precision), np.finfo(float).tiny)
         variance = v * (1.0 - b) + b**2 / certain + 2.0 * b**2 * (x - mu) ** 2 / (size - 3.0)
         return Posterior(mean, np.where(b == 0.0, v, variance), b)
 
@@ -86,30 +86,30 @@ class Morris(ShrinkRule):
     name = "morris"
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        size = groups.sizes
-        mean, ss = groups.centre(x)
-        usable = (size > 3) & (ss > 0) & (groups.sum(v) > 0)
+        by_panel, x, v = Panels.of(x, v, panels)
+        size = by_panel.sizes
+        mean, ss = by_panel.centre(x)
+        usable = (size > 3) & (ss > 0) & (by_panel.sum(v) > 0)
         more = size / np.maximum(size - 1.0, 1.0)
-        tau2 = np.maximum(ss / np.maximum(size - 1.0, 1.0) - groups.mean(v), 0.0)
+        tau2 = np.maximum(ss / np.maximum(size - 1.0, 1.0) - by_panel.mean(v), 0.0)
         mu = mean
         # Variances of 0 with tau2 = 0 would weigh without limit.
-        floor = groups.spread(np.where(usable, 1e-12 * groups.mean(v), 1.0))
+        floor = by_panel.repeat(np.where(usable, 1e-12 * by_panel.mean(v), 1.0))
         going = usable.copy()
         for _ in range(ROUNDS):
-            w = 1.0 / np.maximum(v + groups.spread(tau2), floor)
-            total = np.maximum(groups.sum(w), np.finfo(float).tiny)
-            mu = np.where(going, groups.sum(w * x) / total, mu)
-            error = groups.spread(more) * (x - groups.spread(mu)) ** 2 - v
-            new = np.maximum(groups.sum(w * error) / total, 0.0)
-            moved = np.abs(new - tau2) > TOLERANCE * (new + groups.mean(v))
+            w = 1.0 / np.maximum(v + by_panel.repeat(tau2), floor)
+            total = np.maximum(by_panel.sum(w), np.finfo(float).tiny)
+            mu = np.where(going, by_panel.sum(w * x) / total, mu)
+            error = by_panel.repeat(more) * (x - by_panel.repeat(mu)) ** 2 - v
+            new = np.maximum(by_panel.sum(w * error) / total, 0.0)
+            moved = np.abs(new - tau2) > TOLERANCE * (new + by_panel.mean(v))
             tau2 = np.where(going, new, tau2)
             going &= moved
             if not going.any():
                 break
         factor = np.where(usable, (size - 3.0) / np.maximum(size - 1.0, 1.0), 0.0)
-        w = 1.0 / np.maximum(v + groups.spread(tau2), floor)
-        return NormalPrior(mu, tau2, factor, size, groups.sum(w))
+        w = 1.0 / np.maximum(v + by_panel.repeat(tau2), floor)
+        return NormalPrior(mu, tau2, factor, size, by_panel.sum(w))
 
 
 @dataclass(frozen=True)
@@ -123,37 +123,37 @@ class Sure(ShrinkRule):
     name = "sure"
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
-        groups, x, v = Groups.of(x, v, panels)
-        size = groups.sizes
-        mean, ss = groups.centre(x)
-        typical = groups.mean(v)
+        by_panel, x, v = Panels.of(x, v, panels)
+        size = by_panel.sizes
+        mean, ss = by_panel.centre(x)
+        typical = by_panel.mean(v)
         usable = (size > 3) & (ss > 0) & (typical > 0)
         unit = np.where(usable, typical, 1.0)
-        tau2 = unit * self._search(groups, x - groups.spread(mean), v, unit)
+        tau2 = unit * self._search(by_panel, x - by_panel.repeat(mean), v, unit)
         tau2 = np.where(usable, tau2, 0.0)
-        total = np.maximum(v + groups.spread(tau2), 1e-12 * groups.spread(unit))
-        return NormalPrior(mean, tau2, usable.astype(np.float64), size, groups.sum(1.0 / total))
+        total = np.maximum(v + by_panel.repeat(tau2), 1e-12 * by_panel.repeat(unit))
+        return NormalPrior(mean, tau2, usable.astype(np.float64), size, by_panel.sum(1.0 / total))
 
     @staticmethod
-    def _search(groups: Groups, away: Floats, v: Floats, unit: Floats) -> Floats:
+    def _search(by_panel: Panels, away: Floats, v: Floats, unit: Floats) -> Floats:
         """Find the best `tau2 / unit` of each panel on a grid that is refined around its best point.
 
         In `s = t / (1 + t)` with `t = tau2 / unit`, which runs from 0 (all the way to the mean) to 1 (no shrinkage).
         """
-        shrink = 1.0 - 1.0 / np.maximum(groups.sizes, 1.0)
+        shrink = 1.0 - 1.0 / np.maximum(by_panel.sizes, 1.0)
 
         def risk(s: Floats) -> Floats:
-            tau2 = groups.spread(unit * s / np.maximum(1.0 - s, 1e-15))
+            tau2 = by_panel.repeat(unit * s / np.maximum(1.0 - s, 1e-15))
             total = v + tau2
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
-            return groups.sum(b * b * away**2 + v * (1.0 - 2.0 * groups.spread(shrink) * b))
+            return by_panel.sum(b * b * away**2 + v * (1.0 - 2.0 * by_panel.repeat(shrink) * b))
 
         def slope(s: Floats) -> Floats:
             """Derivative of the risk estimate by tau2: at a flat minimum its sign is known better than the risk."""
-            total = v + groups.spread(unit * s / (1.0 - s))
+            total = v + by_panel.repeat(unit * s / (1.0 - s))
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
             fall = np.divide(b, total, out=np.zeros(len(v)), where=total > 0)
-            return groups.sum(2.0 * fall * (groups.spread(shrink) * v - b * away**2))
+            return by_panel.sum(2.0 * fall * (by_panel.repeat(shrink) * v - b * away**2))
 
         low, high = np.zeros(len(unit)), np.full(len(unit), NEARLY_ONE)
         best, column = low, np.arange(len(unit))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.report.names import distinct
-from trueup.shrinkage import BolderPrior, LinearPrior
+from trueup.shrinkage import AdaptivePrior, LinearPrior
 from trueup.shrinkage.groups import OwnMeans, OwnPriors
 from trueup.shrinkage.mixture import LocationMixture, ScaleMixture
 from trueup.shrinkage.regression import Regression
@@ -81,7 +81,7 @@ def believed(est: Estimate) -> Belief:
     prior = est.second_step.prior
     models = est.second_step.models
     model = models[0] if models else ""
-    if isinstance(prior, BolderPrior):
+    if isinstance(prior, AdaptivePrior):
         for part in prior.parts:
             found = _bold(est, part.prior, model)
             if found is not None:

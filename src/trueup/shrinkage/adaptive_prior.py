@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.core.arrays import expand, offsets
 from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Groups, Posterior
+from trueup.shrinkage.contract import Panels, Posterior
 from trueup.shrinkage.regression import check_covariates
 
 if TYPE_CHECKING:
@@ -45,45 +45,45 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Earned:
+class PriorChoice:
     """Which prior a single problem was given, so that it need not earn its place again after a few more answers.
 
     Attributes
     ----------
     model : str
-        See `BolderPrior`.
-    parts : int
+        See `AdaptivePrior`.
+    components : int
         Components of a mixture, 0 for all else.
-    middle : float or None
+    log_tau2 : float or None
         Where the variance of such a mixture was found, see `LocationMixture`.
     gain, z : float
-        See `BolderPrior`.
+        See `AdaptivePrior`.
     answers, changed : int
         Answers there were when it was chosen, and how many were added or replaced since.
     """
 
     model: str
-    parts: int
-    middle: float | None
+    components: int
+    log_tau2: float | None
     gain: float
     z: float
     answers: int
     changed: int = 0
 
     @classmethod
-    def of(cls, prior: object, answers: int) -> Earned | None:
+    def of(cls, prior: object, answers: int) -> PriorChoice | None:
         """Take it from the prior of a single problem with so many answers; None if there was no such choice."""
-        if not isinstance(prior, BolderPrior) or not prior.chosen or len(prior.model) != 1:
+        if not isinstance(prior, AdaptivePrior) or not prior.chosen or len(prior.model) != 1:
             return None
-        model, parts, middle = str(prior.model[0]), 0, None
+        model, components, log_tau2 = str(prior.model[0]), 0, None
         if model == "mixture":
-            bold: Any = prior.parts[0].prior
-            parts, middle = int(bold.pi.shape[1]), bold.middle
-        return cls(model, parts, middle, float(prior.gain[0]), float(prior.z[0]), answers)
+            mixture: Any = prior.parts[0].prior
+            components, log_tau2 = int(mixture.pi.shape[1]), mixture.log_tau2
+        return cls(model, components, log_tau2, float(prior.gain[0]), float(prior.z[0]), answers)
 
 
 @dataclass(frozen=True, eq=False)
-class BolderPrior:
+class AdaptivePrior:
     """A normal prior, or a bolder one that took its place.
 
     Attributes
@@ -98,7 +98,7 @@ class BolderPrior:
         What the best bolder prior gained on held-out workers, and how many standard errors that is. NaN where none was
         tried.
     chosen : bool
-        Whether held-out workers had a say, by a rule that can be told of their choice (`Earned`).
+        Whether held-out workers had a say, by a rule that can be told of their choice (`PriorChoice`).
     """
 
     normal: QuadraturePrior
@@ -112,17 +112,17 @@ class BolderPrior:
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
     ) -> Posterior:
         """Move the aggregates of each panel by the prior that it has."""
-        groups, x, v = Groups.of(x, v, panels)
-        if len(self.parts) == len(groups.sizes) == 1 and isinstance(self.parts[0].prior, Soft):
+        by_panel, x, v = Panels.of(x, v, panels)
+        if len(self.parts) == len(by_panel.sizes) == 1 and isinstance(self.parts[0].prior, Soft):
             # A mixture of the only panel does not ask what the normal prior would have said.
-            return self.parts[0].prior.posterior(x, v, panels=groups.panels, **known)
-        common = self.normal.posterior(x, v, panels=groups.panels, **known)
+            return self.parts[0].prior.posterior(x, v, panels=by_panel.starts, **known)
+        common = self.normal.posterior(x, v, panels=by_panel.starts, **known)
         if not self.parts:
             return common
         known = _per_question(known, len(x))
         for part in self.parts:
-            sizes = np.diff(groups.panels)[part.rows]
-            at = expand(groups.panels[part.rows], sizes)
+            sizes = np.diff(by_panel.starts)[part.rows]
+            at = expand(by_panel.starts[part.rows], sizes)
             old = Posterior(common.mean[at], common.variance[at], common.shrinkage[at])
             here = {name: value[at] for name, value in known.items()}
             new = part.prior.posterior(x[at], v[at], panels=offsets(sizes), common=old, **here)
@@ -138,11 +138,11 @@ class BolderPrior:
         None where no mixture and no groups have their place. Of groups the parts are the labels in ascending order; a
         question without a group belongs to no part.
         """
-        groups, x, v = Groups.of(x, v, panels)
-        result: list[Floats | None] = [None] * len(groups.sizes)
+        by_panel, x, v = Panels.of(x, v, panels)
+        result: list[Floats | None] = [None] * len(by_panel.sizes)
         for part in self.parts:
             for number, row in enumerate(part.rows.tolist()):
-                here = slice(int(groups.panels[row]), int(groups.panels[row + 1]))
+                here = slice(int(by_panel.starts[row]), int(by_panel.starts[row + 1]))
                 if isinstance(part.prior, Soft):
                     one = np.array([number])
                     result[row] = part.prior.belongs(one, x[None, here], v[None, here])[0].T
