@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.io.atomic import whole
+from trueup.io.atomic import atomic_write
 from trueup.report.markup import NOTHING, is_number, number
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def write_summary(path: Path, title: str, intro: str, sections: Sequence[Section
         parts += [f"## {section.title}", section.verdict, section.text]
         parts += [_table(table) for table in section.tables]
     text = "\n\n".join(part.strip() for part in parts if part.strip())
-    with whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
     return path
 

@@ -18,6 +18,7 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits, run
 from trueup.algorithms.registry import find
 from trueup.answers.answers import Answers
 from trueup.answers.panels import folds
+from trueup.core.libraries import loaded
 from trueup.core.progress import Progress
 from trueup.core.sampling import check_seed
 from trueup.engines.memory import MemoryEngine, check_threads
@@ -28,7 +29,6 @@ from trueup.io.paths import check_present
 from trueup.io.question_data.columns import is_file_name
 from trueup.io.question_data.forms import is_column
 from trueup.io.question_data.read import NO_OPTIONS, read_gold
-from trueup.io.series import loaded
 from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import Identity

@@ -18,15 +18,16 @@ import numpy as np
 from trueup._compare import Contest, check_truth, compare_on
 from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
+from trueup.core.libraries import need
 from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.intake import ingest
 from trueup.engines.disk.question_data import Attributes
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, TrueupWarning, counted, need, quoted
+from trueup.errors import TrueupError, TrueupWarning, counted, quoted
 from trueup.findings.workers import WorkerTable, worker_table_of
-from trueup.io.atomic import whole
+from trueup.io.atomic import atomic_write
 from trueup.io.frames_out import make_frame
 from trueup.io.outputs import check_outputs
 from trueup.io.paths import find_paths
@@ -261,7 +262,7 @@ def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
 def _write(stored: Stored, engine: DiskEngine, path: Path) -> None:
     """Stream the estimates to a Parquet file."""
     pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
-    with whole(path) as temporary:
+    with atomic_write(path) as temporary:
         writer = None
         try:
             for i in range(stored.n_blocks):

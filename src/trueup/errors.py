@@ -8,12 +8,10 @@ no id or value, however odd, can break the line or flood the terminal.
 from __future__ import annotations
 
 import difflib
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
     import numpy as np
     from numpy.typing import NDArray
@@ -41,29 +39,6 @@ class BadRows(AnswersError):  # noqa: N818
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
     """A package that this call needs is not installed."""
-
-
-def need(module: str, extra: str) -> ModuleType:
-    """Import a package that only some installations have.
-
-    Parameters
-    ----------
-    module
-        Dotted name of the module.
-    extra
-        The extra of this library that installs it.
-
-    Raises
-    ------
-    MissingExtra
-        When it cannot be imported, with the command that installs it.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        message = f'Package {package}: not installed. Run: pip install "trueup[{extra}]"'
-        raise MissingExtra(message) from error
 
 
 def quoted(value: object, longest: int = LONGEST_VALUE) -> str:

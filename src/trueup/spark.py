@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from trueup._compare import Contest, check_truth, compare_on
 from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
+from trueup.core.libraries import need
 from trueup.core.progress import Progress
 from trueup.engines.protocol import Visit
 from trueup.engines.spark import SparkEngine
-from trueup.errors import TrueupError, need
+from trueup.errors import TrueupError
 from trueup.findings.workers import WorkerTable, worker_table_of
 from trueup.io.frames_out import make_frame
 from trueup.pipeline.auto_method import CANDIDATES

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import input_files
 from input_files import rows_of
-from trueup.errors import AnswersError, MissingExtra, TrueupError, need
+from trueup.core.libraries import need
+from trueup.errors import AnswersError, MissingExtra, TrueupError
 from trueup.io.frames_out import make_frame
 from trueup.io.readers.files import read_file
 

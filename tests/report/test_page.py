@@ -12,7 +12,6 @@ import pytest
 
 import browser
 from trueup.errors import MissingExtra, TrueupError
-from trueup.io.atomic import whole
 from trueup.report import Figure, Section, Table, write_page
 from trueup.report.markup import number
 
@@ -317,29 +316,6 @@ def test_without_the_extra_the_error_says_how_to_get_it(
     section = Section("s", figures=[Figure("f", BARS)])
     with pytest.raises(MissingExtra, match=r'pip install "trueup\[report\]"'):
         write_page(tmp_path / "p.html", title="t", intro="", sections=[section])
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_a_file_is_written_whole_or_stays_as_it_was(
-    error: type[BaseException], tmp_path: Path
-) -> None:
-    path = tmp_path / "page.html"
-    path.write_text("old")
-    with pytest.raises(error), whole(path) as temporary:  # noqa: PT012 - what happens inside is the point
-        temporary.write_text("half of the n")
-        raise error
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
-    (tmp_path / "real.html").write_text("old")
-    link = tmp_path / "link.html"
-    link.symlink_to("real.html")
-    with whole(link) as temporary:
-        temporary.write_text("new")
-    assert link.is_symlink()
-    assert (tmp_path / "real.html").read_text() == "new"
 
 
 def test_text_that_is_no_unicode_does_not_stop_a_page(tmp_path: Path) -> None:

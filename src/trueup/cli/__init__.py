@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 
 from trueup.cli.exit_codes import exit_code
-from trueup.errors import MissingExtra, need
+from trueup.core.libraries import need
+from trueup.errors import MissingExtra
 
 
 def main(arguments: list[str] | None = None) -> None:

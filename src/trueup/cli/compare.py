@@ -128,7 +128,7 @@ def _on_spark(
     where: Where,
     **options: Any,
 ) -> Any:
-    from trueup.errors import need
+    from trueup.core.libraries import need
 
     need("pyspark", "spark")
     from trueup import spark

@@ -51,7 +51,8 @@ def datasets(
 def _write(name: str, out: Path | None, truth_out: Path | None, data: Path | None) -> None:
     from trueup import datasets
     from trueup.cli.tables import answers_table, write_files
-    from trueup.errors import TrueupError, need, quoted
+    from trueup.core.libraries import need
+    from trueup.errors import TrueupError, quoted
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")

@@ -121,7 +121,7 @@ def rows_about(file: str) -> int | None:
             if kind not in STREAMED or not path.is_file():
                 return None
             if kind in STREAMED[:2]:
-                from trueup.errors import need
+                from trueup.core.libraries import need
 
                 arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
                 try:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.cli.file_summary import tell
-from trueup.errors import TrueupError, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import TrueupError, quoted
 from trueup.io.question_data.truths import UntypedTruths
 from trueup.io.readers.source import LONGEST_PATH, one_line
 

@@ -69,8 +69,8 @@ def simulate(
         Another number gives other answers.
     """
     from trueup.cli.tables import answers_table, write_files
+    from trueup.core.libraries import need
     from trueup.datasets.simulate import simulate
-    from trueup.errors import need
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import need
-from trueup.io.atomic import whole
+from trueup.core.libraries import need
+from trueup.io.atomic import atomic_write, errors_name
 from trueup.io.frames_out import make_frame
 
 if TYPE_CHECKING:
@@ -34,15 +33,10 @@ DIGITS = 15
 def write_files(contents: Mapping[Path, Any]) -> None:
     """Write tables (pyarrow, for .json any object, for .html and .trueup what writes it) to files, all or none."""
     with ExitStack() as stack:
-        names = {path: stack.enter_context(whole(path)) for path in contents}
+        names = {path: stack.enter_context(atomic_write(path)) for path in contents}
         for path, content in contents.items():
-            try:
+            with errors_name(path):
                 _WRITERS[path.suffix.lower()](content, names[path])
-            except OSError as error:
-                # Whoever reads this knows the name they gave, not the temporary one.
-                number = error.errno or 0
-                reason = os.strerror(number) if number else str(error)
-                raise OSError(number, reason, str(path)) from error
 
 
 def answers_table(answers: Answers) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from trueup import __version__
-from trueup.errors import need
+from trueup.core.libraries import need
 
 DESCRIPTION = "The best estimate of the truth from the numeric answers of many imperfect sources."
 MORE = ("estimate", "update", "compare", "diagnose", "doctor", "simulate", "datasets", "study")

@@ -7,12 +7,12 @@ engine, which may not have them in memory.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.core.arrays import offsets
+from trueup.core.libraries import loaded
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def id_hashes(values: Any) -> NDArray[np.uint64]:
 
 def letters_of(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
     """Return the letters of all texts and where each begins, if they lie one behind another as pyarrow has them."""
-    pyarrow = sys.modules.get("pyarrow")
+    pyarrow = loaded("pyarrow")
     if pyarrow is None or not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
     if isinstance(values, pyarrow.ChunkedArray):

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from trueup.core.libraries import need
 from trueup.datasets.folder import ANSWERS, LONGEST_PATH
 from trueup.datasets.registry import describe
-from trueup.errors import TrueupError, need, quoted
+from trueup.errors import TrueupError, quoted
+from trueup.io.atomic import atomic_write
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -152,22 +154,15 @@ def _convert(entry: Entry, recipe: Recipe, contents: list[bytes]) -> Tables:
 
 
 def _keep(tables: Tables, folder: Path) -> None:
-    """Write the tables elsewhere first, so that the folder appears at once or not at all."""
-    import tempfile  # not needed to import trueup, and slow
-
+    """Write the tables to a folder that appears at once or not at all."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder.parent) as elsewhere:
-            ready = Path(elsewhere, "ready")
-            ready.mkdir()
-            tables.write(ready)
-            try:
-                ready.rename(folder)
-            except OSError:
-                # Another process may have been quicker, which is as good.
-                if not (folder / ANSWERS).is_file():
-                    raise
+        with atomic_write(folder) as temporary:
+            temporary.mkdir()
+            tables.write(temporary)
     except OSError as error:
+        if (folder / ANSWERS).is_file():
+            return  # another process was quicker, which is as good
         raise TrueupError(
             f"Folder {quoted(str(folder), LONGEST_PATH)}: cannot be written ({error.strerror}). "
             f"Mend that, or name another folder with the environment variable {CACHE}."

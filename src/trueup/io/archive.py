@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import whole
+from trueup.io.atomic import atomic_write, errors_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -68,19 +68,15 @@ def write_archive(
             f"path: {shown(target)} is there already and was not written by trueup. Choose another name."
         )
     members = {}
-    try:
-        with whole(target) as temporary, temporary.open("wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for member, array in arrays.items():
-                    members[member] = _write(archive, member + ENDING, array)
-                about = {"format": name, "version": version, **meta, "members": members}
-                text = json.dumps(about, allow_nan=False, indent=1)
-                archive.writestr(_entry(META), text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        # Whoever reads this knows the name they gave, not the temporary one.
-        raise OSError(error.errno or 0, error.strerror or str(error), str(target)) from error
+    with errors_name(target), atomic_write(target) as temporary, temporary.open("wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for member, array in arrays.items():
+                members[member] = _write(archive, member + ENDING, array)
+            about = {"format": name, "version": version, **meta, "members": members}
+            text = json.dumps(about, allow_nan=False, indent=1)
+            archive.writestr(_entry(META), text.encode("utf-8"))
+        file.flush()
+        os.fsync(file.fileno())
     return target
 
 

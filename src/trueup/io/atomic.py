@@ -1,10 +1,10 @@
-"""Files that are there whole or not at all."""
+"""Write a file completely or not at all: under a temporary name, which is renamed at the end."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,26 +13,57 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name to write to; it becomes `path` if all goes well, else it is removed.
+def atomic_write(path: str | os.PathLike[str], temporary: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary path to write to; rename it to `path` on success, remove it on failure.
 
-    Whoever reads `path` meanwhile, and whatever happens, sees the old file or the new one.
+    Readers of `path` see the old file or the new one, never a part. What is written may also be a folder, as long as
+    there is none of that name yet.
+
+    Parameters
+    ----------
+    path
+        The file to write. A link stays a link: the file it points to is replaced.
+    temporary
+        A temporary path in the same folder, where leftovers of a killed process must have a known name.
+        By default a random one.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(Path(folder, "note.txt")) as temporary:
+    ...     with atomic_write(Path(folder, "note.txt")) as temporary:
     ...         _ = temporary.write_text("done")
     ...     print([file.name for file in Path(folder).iterdir()])
     ['note.txt']
     """
-    # A link stays a link: what it points to is replaced. The short name fits wherever `path` does.
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".trueup-{secrets.token_hex(6)}.tmp")
+    if temporary is None:
+        # The short name fits wherever `path` does.
+        temporary = target.with_name(f".trueup-{secrets.token_hex(6)}.tmp")
     try:
         yield temporary
         temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        import shutil  # slow to import, and rarely needed
+
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):  # the first error says more
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def errors_name(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make errors of the operating system name this file, the one the user knows, instead of a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or 0
+        reason = os.strerror(number) if number else str(error)
+        raise OSError(number, reason, str(path)) from error

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.core.arrays import PIECE, in_pieces, index_type
+from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, quoted
-from trueup.io.series import Series, dtype_name, library, loaded, sort_order, take, to_list
+from trueup.io.series import Series, dtype_name, library, sort_order, take, to_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

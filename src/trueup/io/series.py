@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from trueup.core.libraries import loaded
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Series: TypeAlias = Any
-
-
-def loaded(name: str) -> ModuleType | None:
-    """Return a library if something has already imported it."""
-    return sys.modules.get(name)
 
 
 def library(series: Series) -> str:

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trueup.errors import need
-from trueup.io.atomic import whole
+from trueup.core.libraries import need
+from trueup.io.atomic import atomic_write
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -67,7 +67,7 @@ def _keep(path: Path, script: str) -> None:
     content = script.encode("utf-8")
     with contextlib.suppress(OSError, RuntimeError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(_head(content).encode("ascii") + b"\n" + content)
 
 

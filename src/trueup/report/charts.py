@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trueup.errors import TrueupError, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import TrueupError, quoted
 
 # Specs of several views side by side or below each other; page.js gives those their width.
 SEVERAL = ("facet", "repeat", "concat", "hconcat", "vconcat")

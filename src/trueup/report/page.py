@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import whole
+from trueup.io.atomic import atomic_write
 from trueup.report import markup, theme
 from trueup.report.bundle import bundle
 from trueup.report.charts import script_json, spec_of
@@ -188,7 +188,7 @@ def write_page(
 </html>
 """
     path = Path(path)
-    with whole(path) as temporary:
+    with atomic_write(path) as temporary:
         # Text that is no Unicode (half a surrogate pair in an id) is shown as "?".
         temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return path

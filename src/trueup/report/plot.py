@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import TrueupError, quoted
 from trueup.report import theme
 from trueup.report.charts import plain_spec
 from trueup.report.sections import estimates, prior, workers

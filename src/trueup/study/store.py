@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from trueup.io.atomic import atomic_write
+
 
 class Store:
     """Rows by key, in a file of a folder; or in memory only, without a folder."""
@@ -22,18 +24,17 @@ class Store:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._path.exists():
-            whole = []
+            complete = []
             for line in self._path.read_text(encoding="utf-8").splitlines():
                 try:
                     entry = json.loads(line)
                 except ValueError:
                     continue
                 self._rows[entry["key"]] = entry["rows"]
-                whole.append(line)
+                complete.append(line)
             # What was cut off must not have the next line written behind it.
-            temporary = self._path.with_suffix(".new")
-            temporary.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
-            temporary.replace(self._path)
+            with atomic_write(self._path) as temporary:
+                temporary.write_text("".join(f"{line}\n" for line in complete), encoding="utf-8")
 
     def find(self, key: str) -> list[dict[str, Any]] | None:
         """Return the rows kept under a key."""

@@ -6,7 +6,9 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import TrueupError, need
+from trueup.core.libraries import need
+from trueup.errors import TrueupError
+from trueup.io.atomic import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,20 +16,19 @@ if TYPE_CHECKING:
 
 
 def write_table(rows: Sequence[dict[str, Any]], path: str | PathLike[str]) -> Path:
-    """Write rows to a .csv or .parquet file, under a temporary name first so that no half-written file is left."""
+    """Write rows to a .csv or .parquet file, completely or not at all."""
     path = Path(path)
     if not rows:
         raise TrueupError(f"rows: there are none to write to {path.name}.")
-    temporary = path.with_name(f".{path.name}.new")
-    if path.suffix == ".parquet":
-        pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
-        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
-    elif path.suffix == ".csv":
-        with temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        raise TrueupError(f"path: {path.name} must end in .csv or .parquet.")
-    temporary.replace(path)
+    with atomic_write(path) as temporary:
+        if path.suffix == ".parquet":
+            pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+            parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
+        elif path.suffix == ".csv":
+            with temporary.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+        else:
+            raise TrueupError(f"path: {path.name} must end in .csv or .parquet.")
     return path

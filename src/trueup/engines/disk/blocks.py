@@ -30,10 +30,11 @@ from trueup.answers.block import Block
 from trueup.answers.dense_block import CompleteBlock
 from trueup.answers.scale import Scale
 from trueup.core.arrays import narrow
+from trueup.core.libraries import need
 from trueup.engines.disk.files import Malformed
 from trueup.engines.disk.folder import META, Folder, shown
 from trueup.engines.one_panel import OnePanel
-from trueup.errors import TrueupError, need
+from trueup.errors import TrueupError
 from trueup.io.question_data.read import Covariates, Labels
 from trueup.io.readers.source import one_line
 from trueup.io.table import Ids

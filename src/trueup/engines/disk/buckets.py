@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from trueup.core.libraries import need
 from trueup.core.sampling import letters_of
-from trueup.errors import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -14,13 +14,14 @@ import numpy as np
 
 from trueup.answers.answers import Answers, Origin
 from trueup.core.arrays import compact, narrow, offsets
+from trueup.core.libraries import need
 from trueup.core.sampling import drawn
 from trueup.engines.disk.blocks import damaged
 from trueup.engines.disk.checkpoint import Journal
 from trueup.engines.disk.folder import speaking
 from trueup.engines.memory import answers_in, check_threads, load_libraries
 from trueup.engines.reduction import Reduction
-from trueup.errors import TrueupError, need, quoted
+from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from trueup.errors import AnswersError, TrueupError, listing, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import AnswersError, TrueupError, listing, quoted
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.files import FORMATS
 from trueup.io.readers.parquet import explained

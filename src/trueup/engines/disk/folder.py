@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, quoted
+from trueup.io.atomic import atomic_write
 from trueup.io.readers.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
@@ -172,12 +173,7 @@ def speaking(folder: Path) -> Iterator[None]:
 @contextmanager
 def as_one(path: Path) -> Iterator[IO[Any]]:
     """Open a file that takes its name when it is complete; the old one stays if it never is."""
+    # Leftovers of a run that was killed have a name that `Folder.clear` knows.
     new = path.with_name(path.name + ".new")
-    try:
-        with new.open("wb") as file:
-            yield file
-        new.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
-        raise
+    with atomic_write(path, new) as temporary, temporary.open("wb") as file:
+        yield file

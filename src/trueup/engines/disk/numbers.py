@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.errors import MOST_ROWS, AnswersError, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import MOST_ROWS, AnswersError, quoted
 from trueup.io.numbers import MISSING_TEXTS, clean_arrow_texts, from_arrow, from_texts
 from trueup.io.readers.assemble import LARGEST_ANSWER
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup._estimate import Known
+from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, TrueupError
 from trueup.io.paths import check_present, find_paths
 from trueup.io.question_data.columns import is_file_name
 from trueup.io.question_data.forms import is_column, plain_name
 from trueup.io.question_data.read import Covariates, read_covariates, read_gold, read_groups
-from trueup.io.series import loaded, to_list
+from trueup.io.series import to_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from trueup.core.libraries import need
 from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
 from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, check_alike, common_type
 from trueup.engines.disk.numbers import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
-from trueup.errors import AnswersError, counted, need, quoted
+from trueup.errors import AnswersError, counted, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
 from trueup.io.question_data.columns import named

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.core.libraries import need
 from trueup.engines.disk.buckets import in_order
 from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
-from trueup.errors import MOST_ROWS, AnswersError, first_rows, need, quoted
+from trueup.errors import MOST_ROWS, AnswersError, first_rows, quoted
 from trueup.io.readers.assemble import LARGEST_ANSWER
 
 if TYPE_CHECKING:

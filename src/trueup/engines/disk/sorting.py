@@ -13,11 +13,12 @@ import numpy as np
 from trueup.answers.block import Block
 from trueup.answers.build import Sort, centre_in_place, merge_repeated, variance_by_id
 from trueup.core.arrays import narrow
+from trueup.core.libraries import need
 from trueup.core.sampling import id_hashes
 from trueup.engines.disk.buckets import in_turn, small_enough
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.memory import load_libraries
-from trueup.errors import AnswersError, counted, need, quoted
+from trueup.errors import AnswersError, counted, quoted
 from trueup.io.readers.delimited import whole_number_ids, without_nul
 from trueup.io.series import sort_order
 from trueup.io.table import Ids

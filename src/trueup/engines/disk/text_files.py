@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueup.core.libraries import need
 from trueup.engines.disk.files import BATCH, BUFFER, EACH, EXAMPLES, ZSTD, File, Malformed
 from trueup.engines.disk.folder import not_writable, speaking
-from trueup.errors import AnswersError, TrueupError, counted, need, quoted
+from trueup.errors import AnswersError, TrueupError, counted, quoted
 from trueup.io.readers.delimited import (
     DELIMITERS,
     LONGEST_LINE,

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trueup.core.libraries import need
 from trueup.engines.disk.files import File, ParquetFile, check_stands, open_alike, unified_type
 from trueup.engines.spark.intake import fault
-from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
+from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.readers.delimited import DELIMITERS, read_header
 from trueup.io.readers.files import FORMATS
 from trueup.io.readers.source import label_of, labelled, one_line

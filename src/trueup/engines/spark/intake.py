@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.build import known_variance
+from trueup.core.libraries import need
 from trueup.engines.spark.question_data import GOLD, GROUP, Attributes
-from trueup.errors import MOST_ROWS, AnswersError, listing, need, quoted
+from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import MISSING_TEXTS
 from trueup.io.readers.assemble import LARGEST_ANSWER

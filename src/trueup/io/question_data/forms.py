@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.answers import Answers
+from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, quoted
 from trueup.io.readers.frames import open_frame
-from trueup.io.series import library, loaded
+from trueup.io.series import library
 
 if TYPE_CHECKING:
     from trueup.io.series import Series

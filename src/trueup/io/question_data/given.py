@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.question_data.columns import (
     How,
@@ -36,7 +37,6 @@ from trueup.io.question_data.forms import (
 )
 from trueup.io.question_data.rows import Given, matched
 from trueup.io.readers.frames import open_frame
-from trueup.io.series import loaded
 
 if TYPE_CHECKING:
     from trueup.io.question_data.columns import Columns

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.errors import AnswersError, TrueupError, counted, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import AnswersError, TrueupError, counted, quoted
 from trueup.io.readers.assemble import LARGEST_ANSWER
 
 if TYPE_CHECKING:

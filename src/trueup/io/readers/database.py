@@ -10,7 +10,8 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import MOST_NAMES, AnswersError, listing, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.readers.python_values import listed_source
 from trueup.io.readers.source import Source, label_of, one_line, unreadable
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
 from trueup.io.limits import check_bytes, memory
 from trueup.io.readers.source import UNREADABLE, Source, label_of, one_line, unreadable
 from trueup.io.readers.text import NOT_UTF8, Text, check_encoding

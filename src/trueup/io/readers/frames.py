@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.columns import choose
 from trueup.io.readers.assemble import assemble
-from trueup.io.series import Series, library, loaded
+from trueup.io.series import Series, library
 
 if TYPE_CHECKING:
     from trueup.io.table import Table

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import MOST_NAMES, AnswersError, listing, need, quoted
+from trueup.core.libraries import need
+from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.readers.frames import array_of
 from trueup.io.readers.python_values import id_array
 from trueup.io.series import dtype_name, library, to_list

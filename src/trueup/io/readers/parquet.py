@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import AnswersError, need
+from trueup.core.libraries import need
+from trueup.errors import AnswersError
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, label_of, one_line, unreadable
 

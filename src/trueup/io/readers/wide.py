@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import compact
+from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, quoted
 from trueup.io.columns import OTHER_NAMES, check_names
 from trueup.io.numbers import COMMA_REMEDY
 from trueup.io.readers.assemble import encode_ids, read_answers
 from trueup.io.readers.frames import array_of
-from trueup.io.series import loaded
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
