@@ -1,0 +1,101 @@
+"""Keywords of public functions as fields of dataclasses: one place says name, type, default and help of each.
+
+A field made by `keyword` is an argument of the public functions and, unless it says otherwise, an option of the command
+line. `signature_with` gives a function that takes `**keywords` the signature that a reader of its help expects.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+_KEYWORD = "keyword"
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword of the public functions.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    annotation : type
+        Its type in Python.
+    default : object
+        Its default.
+    option : type or None
+        Its type on the command line; None: it is no option there.
+    help : str
+        What the help of the command line says.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    option: Any
+    help: str
+
+
+def keyword(default: Any, help: str, *, option: Any = MISSING) -> Any:  # noqa: A002  the usual name
+    """Return a dataclass field that is a keyword of the public functions.
+
+    Parameters
+    ----------
+    default : object
+        The default.
+    help : str
+        A sentence for the help of the command line.
+    option : type, optional
+        Type on the command line; default: that of the field. None: no option of the command line.
+    """
+    return field(default=default, metadata={_KEYWORD: (help, option)})
+
+
+def keywords_of(kind: type) -> dict[str, Keyword]:
+    """Return the keywords among the fields of a dataclass, by name."""
+    types = get_type_hints(kind)
+    found = {}
+    for each in fields(kind):
+        if _KEYWORD in each.metadata:
+            text, option = each.metadata[_KEYWORD]
+            annotation = types[each.name]
+            option = annotation if option is MISSING else option
+            found[each.name] = Keyword(each.name, annotation, each.default, option, text)
+    return found
+
+
+def signature_with(
+    keywords: Mapping[str, Keyword], names: Iterable[str]
+) -> Callable[[Function], Function]:
+    """Give a function with `**keywords` a signature that shows each of them with type and default."""
+
+    def decorate(function: Function) -> Function:
+        own = inspect.signature(function)
+        kinds = inspect.Parameter
+        shown = [each for each in own.parameters.values() if each.kind is not kinds.VAR_KEYWORD]
+        for name in names:
+            each = keywords[name]
+            annotation = inspect.formatannotation(each.annotation)
+            shown.append(
+                inspect.Parameter(
+                    name, kinds.KEYWORD_ONLY, default=each.default, annotation=annotation
+                )
+            )
+        function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def check_names(function: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise the error of Python for a keyword that a function does not have."""
+    strange = sorted(set(given) - set(allowed))
+    if strange:
+        raise TypeError(f"{function}() got an unexpected keyword argument {strange[0]!r}")

@@ -1,0 +1,59 @@
+"""How answers are read: names of columns, how a file is written, repeated answers, known variances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from trueup.core.keywords import keyword
+
+Duplicates = Literal["error", "mean", "first"]
+#: Options that only files have.
+FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOptions:
+    """How answers are read; see `trueup.Answers.from_frame` and `from_file`."""
+
+    question: str = keyword("question", "Column of the questions.")
+    worker: str = keyword("worker", "Column of the workers.")
+    answer: str = keyword("answer", "Column of the answers.")
+    panel: str | None = keyword(None, "Column of independent problems.", option=None)
+    duplicates: Duplicates = keyword(
+        "error", "What to do when a worker answered a question more than once."
+    )
+    worker_variance: str | Mapping[Any, float] | Any = keyword(
+        None, "Column with the known variance of each worker.", option=str | None
+    )
+    answer_variance: str | Any = keyword(
+        None, "Column with the known variance of each answer.", option=str | None
+    )
+    sep: str | None = keyword(
+        None, "Character between the values of a text file; by default found from its header."
+    )
+    decimal: str | None = keyword(
+        None, "Decimal mark of a text file.", option=Literal[".", ","] | None
+    )
+    encoding: str | None = keyword(None, "Encoding of a text file, such as latin-1.")
+    wide: bool | str | None = keyword(
+        None,
+        "One row per question and a column per worker, one row per worker and a column per question, or one row per "
+        "answer; by default found from the columns.",
+        option=Literal["questions", "workers", "long"] | None,
+    )
+    sql: str | None = keyword(
+        None, "Query to run on FILE, a DuckDB or SQLite database, which is only read."
+    )
+
+    @property
+    def file_options(self) -> dict[str, Any]:
+        """The options of files that were given."""
+        return {name: getattr(self, name) for name in FILE_OPTIONS if getattr(self, name) is not None}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """All options that are not None."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
