@@ -21,6 +21,7 @@ from trueup.answers.panels import folds
 from trueup.core.libraries import loaded
 from trueup.core.progress import Progress
 from trueup.core.sampling import check_seed
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine, check_threads
 from trueup.engines.question_sample import sample_questions
 from trueup.errors import AnswersError, TrueupError
@@ -123,7 +124,7 @@ def compare(
     drawn = sample_questions(engine, seed)
     sample = _gathered(engine, drawn)
     if known is not None and drawn.limit is not None:
-        known = known[engine.kept("draw") < drawn.limit]
+        known = known[engine.kept(vectors.DRAW) < drawn.limit]
     with Progress("compare", len(contest.algorithms), shown=progress) as bar:
         return make_frame(data.origin.kind, contest.board(sample, known, bar))
 

@@ -12,6 +12,7 @@ from trueup.algorithms.registry import find
 from trueup.answers.answers import FILE_OPTIONS, Answers
 from trueup.core.progress import Progress
 from trueup.core.sampling import check_seed
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine, check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.question_data.read import read_covariates, read_gold, read_groups
@@ -164,7 +165,7 @@ def solved(
     """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""
     engine = MemoryEngine(data, threads=plan.threads)
     if known.gold is not None:
-        engine.keep("gold", known.gold)
+        engine.keep(vectors.GOLD, known.gold)
     solution = solve(
         engine,
         plan,

@@ -21,6 +21,7 @@ from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.core.libraries import need
 from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
+from trueup.engines import vectors
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.intake import ingest
 from trueup.engines.disk.question_data import Attributes
@@ -156,7 +157,7 @@ def estimate(
             engine = DiskEngine(stored, threads=threads)
             known = attributes.read(stored)
             if known.gold is not None:
-                engine.keep("gold", known.gold)
+                engine.keep(vectors.GOLD, known.gold)
             solution = solve(
                 engine,
                 plan,
@@ -239,17 +240,17 @@ class DiskEstimate(Outcome):
 
 def _least_certain(stored: Stored, solution: Solution) -> dict[str, list[Any]]:
     """Return the questions with the largest standard errors."""
-    names = ("estimate", "lower", "upper", "std_error")
+    names = (vectors.ESTIMATE, vectors.LOWER, vectors.UPPER, vectors.STD_ERROR)
 
     def visit(block: Block, kept: Kept) -> Visit:
-        error = np.where(np.isnan(kept["std_error"]), np.inf, kept["std_error"])
+        error = np.where(np.isnan(kept[vectors.STD_ERROR]), np.inf, kept[vectors.STD_ERROR])
         worst = np.argsort(-error, kind="stable")[:SHOWN]
         rows = {name: kept[name][worst] for name in names}
         rows["number"] = (block.start + worst).astype(np.float64)
         return Visit(rows=rows)
 
     rows = solution.engine.sweep(visit, reads=names, answers=False).rows
-    error = np.where(np.isnan(rows["std_error"]), np.inf, rows["std_error"])
+    error = np.where(np.isnan(rows[vectors.STD_ERROR]), np.inf, rows[vectors.STD_ERROR])
     worst = np.argsort(-error, kind="stable")[:SHOWN]
     numbers = rows.pop("number")[worst].astype(np.int64)
     found: dict[str, list[Any]] = {"question": [stored.question_id(j) for j in numbers.tolist()]}

@@ -16,6 +16,7 @@ from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.core.libraries import need
 from trueup.core.progress import Progress
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.spark import SparkEngine
 from trueup.errors import TrueupError
@@ -156,7 +157,7 @@ class SparkEstimate(Outcome):
             **cls.told(solution),
             questions=found.frame(
                 _columns,
-                (*COLUMNS.values(), *([] if solution.voices is None else ["answered"])),
+                (*COLUMNS.values(), *([] if solution.voices is None else [vectors.ANSWERED])),
                 columns={**dict.fromkeys(COLUMNS, "double"), "n_answers": "long"},
             ),
             workers=frame.sparkSession.createDataFrame(table),
@@ -188,7 +189,9 @@ def _columns(block: Block, kept: Kept) -> Visit:
     """Return the columns of the questions under the names they are reported by."""
     found = {column: kept[name] for column, name in COLUMNS.items()}
     # Blocks in which workers are heard as one have fewer answers than were given.
-    return Visit(questions={**found, "n_answers": kept.get("answered", block.counts.astype(float))})
+    return Visit(
+        questions={**found, "n_answers": kept.get(vectors.ANSWERED, block.counts.astype(float))}
+    )
 
 
 def compare(

@@ -122,6 +122,7 @@ def question_ids(engine: Engine) -> list[object]:
     problem = engine.problem
     if isinstance(problem, Answers):
         return problem.question_ids.tolist()
+    assert isinstance(problem, disk.Stored)
     return [each for i in range(problem.n_blocks) for each in problem.question_ids(i).to_pylist()]
 
 

@@ -12,6 +12,7 @@ from trueup.algorithms.contract import Algorithm, Facts, State
 from trueup.algorithms.facts import survey
 from trueup.core.arrays import segment_max, segment_sum
 from trueup.core.parameters import LARGEST, plain
+from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
@@ -45,7 +46,8 @@ class Aggregate:
     Attributes
     ----------
     engine : Engine
-        What the answers were looked at with. It keeps the vectors below as "base", "truth" and "variance".
+        What the answers were looked at with. It keeps the vectors below as
+        `vectors.AGGREGATE`, `vectors.OFFSET` and `vectors.MODEL_VARIANCE`.
     x : array
         Truth of each question, on the scale on which the answers were combined.
     offset : array
@@ -198,13 +200,13 @@ def learn(
     if done is not None:
         # The truths before the last update are found again, to compare with.
         state = State(facts, done.before, done.steps - 1)
-        engine.sweep(_iteration(algorithm, state), reads=("x",))
+        engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
         state = State(facts, done.after, done.steps)
         iterations, moved, active = done.iterations, done.moved, done.active
     for step in range(state.step, limit):
         if not active.any():
             break
-        sweep = engine.sweep(_iteration(algorithm, state), reads=("x",))
+        sweep = engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
         if compares and not algorithm.truth_free:
             moved = np.where(active, sweep.panel_peaks / unit, moved)
             active = active & ((moved > tol) | (tol == 0.0))
@@ -241,9 +243,11 @@ def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Vi
             return Visit(sums=algorithm.tally(block, local, np.empty(0)))
         x = algorithm.truths(block, local)
         peaks = None
-        if state.step > 0 and "x" in kept:
-            peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
-        return Visit(sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={"x": x})
+        if state.step > 0 and vectors.ITERATE in kept:
+            peaks = segment_max(np.abs(x - kept[vectors.ITERATE]), block.panel_questions)
+        return Visit(
+            sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={vectors.ITERATE: x}
+        )
 
     return visit
 
@@ -285,11 +289,11 @@ def _conclude(
         if algorithm.finishes:
             sums.append(algorithm.tally(block, local, x))
         peaks = None
-        if "x" in kept and not algorithm.truth_free:
-            peaks = segment_max(np.abs(x - kept["x"]), block.panel_questions)
-        return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={"x": x})
+        if vectors.ITERATE in kept and not algorithm.truth_free:
+            peaks = segment_max(np.abs(x - kept[vectors.ITERATE]), block.panel_questions)
+        return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={vectors.ITERATE: x})
 
-    sweep = engine.sweep(residuals, reads=("x",))
+    sweep = engine.sweep(residuals, reads=(vectors.ITERATE,))
     # Truths of an adjusted view of the answers do not compare with those of the answers themselves.
     if not algorithm.truth_free and iterations.any() and outcome.engine is engine:
         moved = np.where(active, sweep.panel_peaks / _unit(facts), moved)
@@ -303,8 +307,10 @@ def _conclude(
 
     def certainty(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
-        x = algorithm.final_truths(block, local, kept["x"])
-        variance = algorithm.uncertainty(block, local, kept["x"], noise[block.worker_slice])
+        x = algorithm.final_truths(block, local, kept[vectors.ITERATE])
+        variance = algorithm.uncertainty(
+            block, local, kept[vectors.ITERATE], noise[block.worker_slice]
+        )
         if variance is None:
             variance = np.full(block.n_questions, np.nan)
         if agree.any():
@@ -312,10 +318,14 @@ def _conclude(
         wrong = np.stack([~np.isfinite(x), np.isnan(variance)]).astype(np.float64)
         return Visit(
             panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in wrong]),
-            questions={"truth": x, "base": block.centre + x, "variance": variance},
+            questions={
+                vectors.OFFSET: x,
+                vectors.AGGREGATE: block.centre + x,
+                vectors.MODEL_VARIANCE: variance,
+            },
         )
 
-    bad, unknown = engine.sweep(certainty, reads=("x",)).panel_sums.sum(axis=1)
+    bad, unknown = engine.sweep(certainty, reads=(vectors.ITERATE,)).panel_sums.sum(axis=1)
     if bad:
         raise TrueupError(
             f"method: {algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
@@ -326,9 +336,9 @@ def _conclude(
     return Aggregate(
         algorithm=algorithm,
         engine=engine,
-        x=engine.kept("base"),
-        offset=engine.kept("truth"),
-        variance=engine.kept("variance"),
+        x=engine.kept(vectors.AGGREGATE),
+        offset=engine.kept(vectors.OFFSET),
+        variance=engine.kept(vectors.MODEL_VARIANCE),
         weight=weight / total,
         noise=noise,
         bias=state.values.get("bias"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from trueup.algorithms.facts import count
 from trueup.core.arrays import offsets, rectangles, segment_max, segment_sum
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
 
@@ -51,8 +52,8 @@ class Apart:
     n_gross : int
         How many questions were set aside.
     marks : pair of arrays
-        Above 0 where a question was set aside, and where a single answer made it so. The engine keeps them as "gross"
-        and "absurd".
+        Above 0 where a question was set aside, and where a single answer made it so. The engine keeps them as
+        `vectors.GROSS` and `vectors.ABSURD`.
     freedom : array
         `f_i = sum_j (1 - 1/k_j)` of each worker: the degrees of freedom of its residuals from the means.
     """
@@ -75,7 +76,7 @@ class Apart:
 
     def keep_in(self, engine: Engine) -> None:
         """Let an engine keep the marks, in whose place others may have come."""
-        for name, mark in zip(("gross", "absurd"), self.marks, strict=True):
+        for name, mark in zip((vectors.GROSS, vectors.ABSURD), self.marks, strict=True):
             engine.keep(name, mark)
 
     @property
@@ -89,13 +90,13 @@ def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) ->
     """Set gross questions and biases apart, in each panel; `without` "gross" or "biases" leaves them in."""
     if "gross" in without:
         n_gross = 0
-        engine.keep("gross", 0.0)
-        engine.keep("absurd", 0.0)
+        engine.keep(vectors.GROSS, 0.0)
+        engine.keep(vectors.ABSURD, 0.0)
     else:
         n_gross = gross_questions(engine)
     rest = engine
     if n_gross:
-        rest = engine.changed(set_aside, reads=("gross",))
+        rest = engine.changed(set_aside, reads=(vectors.GROSS,))
         found = count(rest)
         within, overlap = found.panel_sums
         pool = np.divide(within, overlap, out=np.zeros(len(overlap)), where=overlap > 0)
@@ -113,17 +114,17 @@ def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) ->
     if facts.bias_variance.any():
 
         def change(block: Block, kept: Kept) -> Block:
-            aside = kept["gross"] > 0 if n_gross else None
+            aside = kept[vectors.GROSS] > 0 if n_gross else None
             return block.adjusted(bias[block.worker_slice], aside)
 
-        rest = engine.changed(change, reads=("gross",))
-    marks = engine.kept("gross"), engine.kept("absurd")
+        rest = engine.changed(change, reads=(vectors.GROSS,))
+    marks = engine.kept(vectors.GROSS), engine.kept(vectors.ABSURD)
     return Apart(rest, facts, n_gross, marks, freedom)
 
 
 def set_aside(block: Block, kept: Kept) -> Block:
     """Return the block with gross questions set aside."""
-    return block.adjusted(None, kept["gross"] > 0)
+    return block.adjusted(None, kept[vectors.GROSS] > 0)
 
 
 def gross_questions(engine: Engine) -> int:
@@ -146,23 +147,32 @@ def gross_questions(engine: Engine) -> int:
         inside = sample.inside(block, kept)
         return Visit(
             panel_sums=segment_sum(inside.astype(np.float64), block.panel_questions)[None],
-            questions={"within": variance, "one": alone.astype(np.float64)},
-            rows={"within": variance[inside]},
+            questions={
+                vectors.SCREENED_VARIANCE: variance,
+                vectors.SINGLE_OUTLIER: alone.astype(np.float64),
+            },
+            rows={vectors.SCREENED_VARIANCE: variance[inside]},
         )
 
     sweep = engine.sweep(look, reads=sample.reads)
-    limit = _limits(sweep.rows["within"], offsets(sweep.panel_sums[0].astype(np.int64)))
+    limit = _limits(
+        sweep.rows[vectors.SCREENED_VARIANCE], offsets(sweep.panel_sums[0].astype(np.int64))
+    )
 
     def mark(block: Block, kept: Kept) -> Visit:
-        variance = kept["within"]
+        variance = kept[vectors.SCREENED_VARIANCE]
         gross = (variance > block.of_panel(limit)) & np.isfinite(variance)
         found = gross.astype(np.float64)
         return Visit(
             panel_sums=segment_sum(found, block.panel_questions)[None],
-            questions={"gross": found, "absurd": found * kept["one"]},
+            questions={vectors.GROSS: found, vectors.ABSURD: found * kept[vectors.SINGLE_OUTLIER]},
         )
 
-    return int(engine.sweep(mark, reads=("within", "one"), answers=False).panel_sums.sum())
+    return int(
+        engine.sweep(
+            mark, reads=(vectors.SCREENED_VARIANCE, vectors.SINGLE_OUTLIER), answers=False
+        ).panel_sums.sum()
+    )
 
 
 def _limits(variance: Floats, borders: Ints) -> Floats:
@@ -199,7 +209,7 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
             block.precision, inside * mean
         )
         own = block.by_worker(block.precision, inside / weight)
-        return Visit(sums=np.stack([deviation, own]), questions={"mean": mean})
+        return Visit(sums=np.stack([deviation, own]), questions={vectors.ANSWER_MEAN: mean})
 
     deviation, own = engine.sweep(first).sums
     freedom = np.maximum(facts.n_informative - own, 0.0)
@@ -207,7 +217,7 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
     bias = np.divide(deviation, facts.precision, out=np.zeros(len(own)), where=several)
 
     def second(block: Block, kept: Kept) -> Visit:
-        rest = block.residuals(kept["mean"])
+        rest = block.residuals(kept[vectors.ANSWER_MEAN])
         np.subtract(rest, bias[block.worker_slice].take(block.workers), out=rest)
         np.multiply(rest, rest, out=rest)
         if block.precision is not None:
@@ -215,7 +225,7 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
         total = block.informative * block.by_question(rest)
         return Visit(panel_sums=segment_sum(total, block.panel_questions)[None])
 
-    rest = engine.sweep(second, reads=("mean",)).panel_sums[0]
+    rest = engine.sweep(second, reads=(vectors.ANSWER_MEAN,)).panel_sums[0]
     with_bias = facts.panel_sum(several.astype(np.float64)) - 1.0
     enough = (with_bias >= 1) & (facts.overlap > with_bias) & (facts.pool > 0)
     s2 = np.divide(rest, facts.overlap - with_bias, out=np.zeros(len(rest)), where=enough)

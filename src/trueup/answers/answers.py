@@ -288,6 +288,21 @@ class Answers:
         return len(self.panel_questions) - 1
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows read."""
+        return self.origin.n_rows
+
+    @property
+    def n_missing(self) -> int:
+        """Number of rows without an answer."""
+        return self.origin.n_missing
+
+    @property
+    def n_duplicates(self) -> int:
+        """Number of answers that repeat a worker on a question."""
+        return self.origin.n_duplicates
+
+    @property
     def counts(self) -> Ints:
         """Number of answers of each question."""
         return np.diff(self.indptr)

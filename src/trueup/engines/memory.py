@@ -13,7 +13,9 @@ import numpy as np
 from trueup.answers.answers import Answers
 from trueup.core.arrays import compact, expand, narrow, offsets
 from trueup.core.sampling import question_draws
+from trueup.engines import vectors
 from trueup.engines.reduction import Reduction
+from trueup.engines.vectors import QuestionVectors
 from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class MemoryEngine:
     """
 
     journal: Journal | None = None
+    question_vectors = QuestionVectors()
 
     def __init__(
         self, answers: Answers, *, threads: int | None = None, block_answers: int | None = None
@@ -91,8 +94,8 @@ class MemoryEngine:
         return self._kept[name]
 
     def draw(self, seed: int) -> None:
-        """Keep the vector "draw"; see `trueup.engines.protocol.Engine`."""
-        self.keep("draw", question_draws(self.problem, seed))
+        """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
+        self.keep(vectors.DRAW, question_draws(self.problem, seed))
 
     def gather(
         self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
+    from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.engines.vectors import QuestionVectors
     from trueup.io.table import Ids
 
 #: Named vectors over the questions of a block.
@@ -60,10 +62,21 @@ class Sweep:
 class Problem(Protocol):
     """What is known of the answers without looking at them; `trueup.Answers` in memory.
 
-    `worker_rank` is the place of each worker among all ids in order; the other attributes are those of `Answers`.
+    Attributes
+    ----------
+    panel_questions, panel_workers : arrays
+        Panel b has the questions and the workers from entry b up to entry b+1.
+    worker_panel, worker_rank : arrays
+        Panel of each worker, and its place among all ids in order.
+    worker_variance : array or None
+        Known variance of each worker, NaN where unknown.
+    answer_variance : float
+        Mean variance of the answers where those of single answers are known, else NaN.
+    n_rows, n_missing, n_duplicates : int
+        Rows read, rows without an answer, answers that repeat a worker on a question.
     """
 
-    # ruff: noqa: D102  they are described there
+    # ruff: noqa: D102  they are described above
     @property
     def n_questions(self) -> int: ...
     @property
@@ -86,6 +99,14 @@ class Problem(Protocol):
     def worker_variance(self) -> Floats | None: ...
     @property
     def answer_variance(self) -> float: ...
+    @property
+    def scale(self) -> Scale: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_missing(self) -> int: ...
+    @property
+    def n_duplicates(self) -> int: ...
 
 
 class Journal(Protocol):
@@ -103,7 +124,15 @@ class Journal(Protocol):
 class Engine(Protocol):
     """A place where blocks of questions are kept and visited."""
 
-    problem: Any  # a Problem
+    @property
+    def problem(self) -> Problem:
+        """What is known of the answers without looking at them."""
+        ...
+
+    @property
+    def question_vectors(self) -> QuestionVectors:
+        """The groups and covariates that came with the answers, and are kept already."""
+        ...
 
     @property
     def journal(self) -> Journal | None:
@@ -160,7 +189,7 @@ class Engine(Protocol):
         ...
 
     def draw(self, seed: int) -> None:
-        """Keep a vector "draw": for each question a number that looks random and follows from its id and the seed."""
+        """Keep `vectors.DRAW`: for each question a number that looks random and follows from its id and the seed."""
         ...
 
     def gather(

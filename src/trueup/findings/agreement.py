@@ -38,6 +38,7 @@ import numpy as np
 
 from trueup.answers.answers import Answers
 from trueup.answers.block import ROUNDING
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
@@ -228,14 +229,16 @@ class _Sums:
             deviation = y - block.spread(mean)
             ss = block.by_question(deviation * deviation) * (block.std > 0)
             level = block.by_worker(deviation, np.ones(block.n_questions))
-            return Visit(sums=level[None], questions={"mean": mean, "ss": ss})
+            return Visit(
+                sums=level[None], questions={vectors.ANSWER_MEAN: mean, vectors.SQUARES_WITHIN: ss}
+            )
 
         level = engine.sweep(visit).sums[0]
         k = data.counts.astype(np.float64)
-        mean = (data.centre - data.centre[0]) / peak + engine.kept("mean")
+        mean = (data.centre - data.centre[0]) / peak + engine.kept(vectors.ANSWER_MEAN)
         mean = mean - np.average(mean, weights=k)
         mean[np.abs(mean) <= ROUNDING * max(1.0, float(np.abs(data.centre / peak).max()))] = 0.0
-        return cls(k, mean, engine.kept("ss"), level)
+        return cls(k, mean, engine.kept(vectors.SQUARES_WITHIN), level)
 
 
 def _one_way(sums: _Sums) -> tuple[Coefficient, Coefficient, float]:

@@ -284,7 +284,7 @@ def worker_table_of(solution: Solution, flag: list[str | None]) -> WorkerTable:
     `trueup.result.estimate.worker_flags` says of all; `together` has the workers of the sample.
     """
     engine = solution.root
-    problem: Any = engine.problem  # of an engine that is not in memory: it has ids of workers
+    problem = engine.problem
     size = sample_size(problem.n_answers, problem.n_questions, problem.n_workers)
     drawn = sample_questions(engine, 0, size)
     part = engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)

@@ -19,6 +19,7 @@ import numpy as np
 
 from trueup.answers.block import Block
 from trueup.core.arrays import offsets
+from trueup.engines import vectors
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def consensus(aggregate: Any, variance: Any, truth: Any) -> tuple[Floats, Floats
 
 
 def one_more_worker(engine: Engine) -> Engine:
-    """Return the answers of a single problem with a last worker who gives the values kept as "expected", if not NaN.
+    """Return the answers of a single problem with one more worker, who says `vectors.EXPECTED` where known.
 
     For learning the workers only: with what the crowd is expected to say as one more answer, a worker who answers a
     question alone, or with one other, can be judged.
@@ -231,9 +232,9 @@ def one_more_worker(engine: Engine) -> Engine:
     n = engine.n_workers
 
     def change(block: Block, kept: Kept) -> Block:
-        said = ~np.isnan(kept["expected"])
+        said = ~np.isnan(kept[vectors.EXPECTED])
         at = block.indptr[1:][said]
-        more = kept["expected"][said] - block.centre[said]
+        more = kept[vectors.EXPECTED][said] - block.centre[said]
         precision = block.precision
         return Block(
             indptr=offsets(block.counts + said).astype(block.indptr.dtype),
@@ -248,7 +249,7 @@ def one_more_worker(engine: Engine) -> Engine:
             centre=block.centre,
         )
 
-    return engine.changed(change, reads=("expected",), workers=n + 1)
+    return engine.changed(change, reads=(vectors.EXPECTED,), workers=n + 1)
 
 
 class _Line(NamedTuple):

@@ -25,6 +25,7 @@ from trueup.algorithms.contract import State
 from trueup.algorithms.facts import survey
 from trueup.answers.block import Block
 from trueup.core.arrays import offsets
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import counted, quoted
 from trueup.pipeline.auto_method import comparable
@@ -63,13 +64,13 @@ class Voices:
     def hear(self, engine: Engine) -> Engine:
         """Return an engine in which the speakers give the mean of the answers of their group, and the others none.
 
-        Numbers of workers stay as they are, and how many answers a question got is kept as "answered". With known
-        variances of answers the mean is weighted by their inverse, and as precise as one of them.
+        Numbers of workers stay as they are, and the number of answers to a question is kept as `vectors.ANSWERED`. With
+        known variances of answers the mean is weighted by their inverse, and as precise as one of them.
         """
         speaker, n = self.speaker, len(self.speaker)
 
         def count(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-            return Visit(questions={"answered": block.counts.astype(np.float64)})
+            return Visit(questions={vectors.ANSWERED: block.counts.astype(np.float64)})
 
         engine.sweep(count, answers=False)
 

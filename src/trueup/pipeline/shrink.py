@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.arrays import offsets, segment_max, segment_sum
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
-from trueup.engines.vectors import Beside
+from trueup.engines.vectors import QuestionVectors
 from trueup.pipeline.split_halves import halve
 from trueup.shrinkage.adaptive_prior import PriorChoice
 from trueup.shrinkage.contract import Posterior
@@ -47,7 +48,8 @@ class SecondStepResult:
     Attributes
     ----------
     engine : Engine
-        Keeps the vectors below: "mean", "post_variance", "shrinkage" and "unknown", and as "base_variance" the
+        Keeps the vectors below: `vectors.POSTERIOR_MEAN`, `vectors.POSTERIOR_VARIANCE`, `vectors.SHRINKAGE` and
+        `vectors.UNKNOWN`, and as `vectors.AGGREGATE_VARIANCE` the
         variance of the aggregate for intervals.
     posterior : Posterior
         Estimates and their variances.
@@ -166,7 +168,7 @@ def second_step(
     variance : str, number, array or callable, optional
         The variance rule; default: the one that belongs to the shrink rule, or what is known.
     groups, covariates : arrays, optional
-        What is known of the questions. An engine may keep them already: "group", "covariate-0", "covariate-1", ...
+        What is known of the questions. An engine may keep them already, see `QuestionVectors`.
     noise : WorkerNoise, optional
         The noise of the workers, where it has been computed already.
     biases : Biases, optional
@@ -185,7 +187,7 @@ def second_step(
     if noise is None and rule.variance == "moderated" and not alone.all():
         noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
-    beside = Beside.of(engine, groups, covariates)
+    beside = QuestionVectors.keep(engine, groups, covariates)
     sample = sample_questions(engine, seed)
     fit = _sampled(engine, sure, beside, alone, sample)
     halves = None
@@ -205,10 +207,12 @@ def second_step(
         sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
     totals = _move(engine, prior, sure, beside, alone, extra=biases is not None)
     posterior = Posterior(
-        engine.kept("mean"), engine.kept("post_variance"), engine.kept("shrinkage")
+        engine.kept(vectors.POSTERIOR_MEAN),
+        engine.kept(vectors.POSTERIOR_VARIANCE),
+        engine.kept(vectors.SHRINKAGE),
     )
     if biases is not None:
-        sure = replace(sure, v_interval=engine.kept("base_variance"))
+        sure = replace(sure, v_interval=engine.kept(vectors.AGGREGATE_VARIANCE))
     models = {str(model) for model in getattr(prior, "model", ())}
     tried = tuple(
         name
@@ -223,7 +227,7 @@ def second_step(
         posterior,
         prior,
         sure,
-        engine.kept("unknown"),
+        engine.kept(vectors.UNKNOWN),
         alone,
         noise,
         totals,
@@ -277,17 +281,17 @@ class _Sample:
 
 
 def _sampled(
-    engine: Engine, sure: Certainty, beside: Beside, alone: Bools, sample: QuestionSample
+    engine: Engine, sure: Certainty, beside: QuestionVectors, alone: Bools, sample: QuestionSample
 ) -> _Sample:
     """Bring the sampled questions together."""
-    names = ("base", "v", sure.interval)
+    names = (vectors.AGGREGATE, vectors.VARIANCE, sure.interval)
 
     def visit(block: Block, kept: Kept) -> Visit:
         inside = sample.inside(block, kept)
-        unknown = block.of_panel(alone) | np.isnan(kept["v"])
+        unknown = block.of_panel(alone) | np.isnan(kept[vectors.VARIANCE])
         counts = np.stack([inside, unknown]).astype(np.float64)
         rows = {name: kept[name][inside] for name in (*names, *beside.reads)}
-        rows["unknown"] = unknown[inside].astype(np.float64)
+        rows[vectors.UNKNOWN] = unknown[inside].astype(np.float64)
         return Visit(
             panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
             rows=rows,
@@ -297,45 +301,65 @@ def _sampled(
     sweep = engine.sweep(visit, reads=reads, answers=False)
     rows, (size, unknown) = sweep.rows, sweep.panel_sums
     v, v_interval = (
-        np.where(rows["unknown"] > 0, 0.0, rows[name]) for name in ("v", sure.interval)
+        np.where(rows[vectors.UNKNOWN] > 0, 0.0, rows[name])
+        for name in (vectors.VARIANCE, sure.interval)
     )
-    known = {"v_interval": v_interval, **beside.known(rows)}
-    return _Sample(rows["base"], v, known, offsets(size.astype(np.int64)), int(unknown.sum()))
+    known = {"v_interval": v_interval, **beside.arguments(rows)}
+    return _Sample(
+        rows[vectors.AGGREGATE], v, known, offsets(size.astype(np.int64)), int(unknown.sum())
+    )
 
 
 def _move(
-    engine: Engine, prior: Prior, sure: Certainty, beside: Beside, alone: Bools, *, extra: bool
+    engine: Engine,
+    prior: Prior,
+    sure: Certainty,
+    beside: QuestionVectors,
+    alone: Bools,
+    *,
+    extra: bool,
 ) -> Totals:
     """Move all questions by the prior; the engine keeps where they came to lie."""
-    names = ["base", "v", sure.interval, *beside.reads, *(["extra"] if extra else [])]
+    names = [
+        vectors.AGGREGATE,
+        vectors.VARIANCE,
+        sure.interval,
+        *beside.reads,
+        *([vectors.BIAS_VARIANCE] if extra else []),
+    ]
 
     def move(kept: Kept, lonely: Bools, panels: Ints) -> Kept:
-        unknown = lonely | np.isnan(kept["v"])
-        v, v_interval = (np.where(unknown, 0.0, kept[name]) for name in ("v", sure.interval))
-        x = kept["base"]
-        known = {"v_interval": v_interval, **beside.known(kept)}
+        unknown = lonely | np.isnan(kept[vectors.VARIANCE])
+        v, v_interval = (
+            np.where(unknown, 0.0, kept[name]) for name in (vectors.VARIANCE, sure.interval)
+        )
+        x = kept[vectors.AGGREGATE]
+        known = {"v_interval": v_interval, **beside.arguments(kept)}
         found = prior.posterior(x, v, panels=panels, **known)
         # What is known exactly stays where it is.
         exact = (v_interval == 0) & ~unknown & (found.shrinkage < 1)
-        variance = np.where(unknown, kept["v"], np.where(exact, 0.0, found.variance))
+        variance = np.where(unknown, kept[vectors.VARIANCE], np.where(exact, 0.0, found.variance))
         before = kept[sure.interval]
         if extra:
-            variance, before = variance + kept["extra"], before + kept["extra"]
+            variance, before = (
+                variance + kept[vectors.BIAS_VARIANCE],
+                before + kept[vectors.BIAS_VARIANCE],
+            )
         return {
-            "mean": np.where(exact, x, found.mean),
-            "post_variance": variance,
-            "base_variance": before,
-            "shrinkage": np.where(exact, 0.0, found.shrinkage),
-            "unknown": unknown.astype(np.float64),
+            vectors.POSTERIOR_MEAN: np.where(exact, x, found.mean),
+            vectors.POSTERIOR_VARIANCE: variance,
+            vectors.AGGREGATE_VARIANCE: before,
+            vectors.SHRINKAGE: np.where(exact, 0.0, found.shrinkage),
+            vectors.UNKNOWN: unknown.astype(np.float64),
         }
 
     def sums(moved: Kept, panels: Ints) -> Floats:
-        shrinkage = moved["shrinkage"]
+        shrinkage = moved[vectors.SHRINKAGE]
         rows = (
-            moved["unknown"],
-            np.isnan(moved["post_variance"]).astype(np.float64),
-            moved["base_variance"],
-            moved["post_variance"],
+            moved[vectors.UNKNOWN],
+            np.isnan(moved[vectors.POSTERIOR_VARIANCE]).astype(np.float64),
+            moved[vectors.AGGREGATE_VARIANCE],
+            moved[vectors.POSTERIOR_VARIANCE],
             shrinkage,
             (shrinkage > 1).astype(np.float64),
         )
@@ -349,14 +373,14 @@ def _move(
         moved = move(kept, np.repeat(alone, np.diff(borders)), borders)
         for name, values in moved.items():
             engine.keep(name, values)
-        peaks = segment_max(np.abs(moved["shrinkage"]), borders)
+        peaks = segment_max(np.abs(moved[vectors.SHRINKAGE]), borders)
         return Totals.of(sums(moved, borders), peaks)
 
     def visit(block: Block, kept: Kept) -> Visit:
         moved = move(kept, block.of_panel(alone), block.panel_questions)
         return Visit(
             panel_sums=sums(moved, block.panel_questions),
-            panel_peaks=segment_max(np.abs(moved["shrinkage"]), block.panel_questions),
+            panel_peaks=segment_max(np.abs(moved[vectors.SHRINKAGE]), block.panel_questions),
             questions=moved,
         )
 
@@ -377,7 +401,7 @@ def _certainty(
     if variance is None and algorithm.needs_variance:
         return _as_reported(engine)
     if alone.all():
-        engine.keep("v", 0.0)
+        engine.keep(vectors.VARIANCE, 0.0)
         return Certainty.plain(engine)
     wanted = rule.variance if variance is None else variance
     if variance is None and wanted in ("moderated", "plugin") and not aggregate.has_variance:
@@ -394,7 +418,7 @@ def _as_reported(engine: Engine) -> Certainty:
     """Take the variances that the first step itself has given."""
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        return Visit(questions={"v": kept["variance"]})
+        return Visit(questions={vectors.VARIANCE: kept[vectors.MODEL_VARIANCE]})
 
-    engine.sweep(visit, reads=("variance",), answers=False)
+    engine.sweep(visit, reads=(vectors.MODEL_VARIANCE,), answers=False)
     return Certainty.plain(engine)

@@ -15,6 +15,7 @@ import numpy as np
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.core.arrays import segment_sum
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, TrueupWarning, counted
@@ -57,13 +58,13 @@ NOT_SETTLED = 1e-2
 
 #: The numbers of each question, and under which name an engine keeps them.
 COLUMNS = {
-    "estimate": "estimate",
-    "lower": "lower",
-    "upper": "upper",
-    "std_error": "std_error",
-    "base": "first",
-    "base_std_error": "first_std_error",
-    "shrinkage": "moved",
+    "estimate": vectors.ESTIMATE,
+    "lower": vectors.LOWER,
+    "upper": vectors.UPPER,
+    "std_error": vectors.STD_ERROR,
+    "base": vectors.FIRST,
+    "base_std_error": vectors.FIRST_STD_ERROR,
+    "shrinkage": vectors.MOVED,
 }
 #: Those that may be unknown.
 UNKNOWN = ("lower", "upper", "std_error", "base_std_error")
@@ -131,8 +132,7 @@ def solve(
     """Run both steps; the first goes on from `start`, what is believed of the workers already.
 
     `prior_choice` is the prior that was chosen before, if it is not to be chosen again.
-    `groups` and `covariates` are given, or kept by the engine already; truths of gold questions are kept as "gold", NaN
-    where unknown.
+    `groups` and `covariates` are given, or kept by the engine already; known truths are kept as `vectors.GOLD`.
     """
     biases = estimate_biases(engine) if plan.bias else None
     each = engine if biases is None else biases.remove(engine)
@@ -205,25 +205,27 @@ def _lesson(engine: Engine, plan: Plan) -> Engine | None:
     """Return answers to learn the workers from, where enough truths are known to help with that."""
 
     def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept["gold"])
+        has = ~np.isnan(kept[vectors.GOLD])
         return Visit(rows={name: each[has] for name, each in kept.items()})
 
-    if len(engine.sweep(known, reads=("gold",), answers=False).rows["gold"]) < MANY:
+    if len(engine.sweep(known, reads=(vectors.GOLD,), answers=False).rows[vectors.GOLD]) < MANY:
         return None
     run(find("mean"), engine, max_iter=plan.max_iter, tol=plan.tol)
-    rows = engine.sweep(known, reads=("gold", "base", "variance"), answers=False).rows
-    variance = np.where(np.isnan(rows["variance"]), 0.0, rows["variance"])
-    expected, _ = consensus(rows["base"], variance, rows["gold"])
+    rows = engine.sweep(
+        known, reads=(vectors.GOLD, vectors.AGGREGATE, vectors.MODEL_VARIANCE), answers=False
+    ).rows
+    variance = np.where(np.isnan(rows[vectors.MODEL_VARIANCE]), 0.0, rows[vectors.MODEL_VARIANCE])
+    expected, _ = consensus(rows[vectors.AGGREGATE], variance, rows[vectors.GOLD])
     # Known truths and what the crowd is expected to say of them, in rising order of the truths.
-    order = np.argsort(rows["gold"], kind="stable")
-    truth, said = rows["gold"][order], expected[order]
+    order = np.argsort(rows[vectors.GOLD], kind="stable")
+    truth, said = rows[vectors.GOLD][order], expected[order]
 
     def tell(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        gold = kept["gold"]
+        gold = kept[vectors.GOLD]
         at = np.minimum(np.searchsorted(truth, gold), len(truth) - 1)
-        return Visit(questions={"expected": np.where(np.isnan(gold), np.nan, said[at])})
+        return Visit(questions={vectors.EXPECTED: np.where(np.isnan(gold), np.nan, said[at])})
 
-    engine.sweep(tell, reads=("gold",), answers=False)
+    engine.sweep(tell, reads=(vectors.GOLD,), answers=False)
     return one_more_worker(engine)
 
 
@@ -235,16 +237,22 @@ def _calibrate(engine: Engine) -> tuple[Calibration | None, str]:
     """
 
     def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept["gold"])
-        variance = np.where(kept["unknown"] > 0, 0.0, kept["post_variance"])
+        has = ~np.isnan(kept[vectors.GOLD])
+        variance = np.where(kept[vectors.UNKNOWN] > 0, 0.0, kept[vectors.POSTERIOR_VARIANCE])
         variance = np.where(np.isnan(variance), 0.0, variance)
         return Visit(
-            rows={"mean": kept["mean"][has], "variance": variance[has], "gold": kept["gold"][has]}
+            rows={
+                vectors.POSTERIOR_MEAN: kept[vectors.POSTERIOR_MEAN][has],
+                vectors.POSTERIOR_VARIANCE: variance[has],
+                vectors.GOLD: kept[vectors.GOLD][has],
+            }
         )
 
-    reads = ("gold", "mean", "post_variance", "unknown")
+    reads = (vectors.GOLD, vectors.POSTERIOR_MEAN, vectors.POSTERIOR_VARIANCE, vectors.UNKNOWN)
     rows = engine.sweep(known, reads=reads, answers=False).rows
-    calibration = calibrate(rows["mean"], rows["variance"], rows["gold"])
+    calibration = calibrate(
+        rows[vectors.POSTERIOR_MEAN], rows[vectors.POSTERIOR_VARIANCE], rows[vectors.GOLD]
+    )
     if calibration is None:
         return None, f"{counted(len(rows['gold']), 'known truth')}: {TOO_FEW}"
     return calibration, str(calibration)
@@ -262,42 +270,53 @@ def _finish(
     scale, width, shift = engine.problem.scale, moved.width(plan.level), moved.certainty.shift
 
     def visit(block: Block, kept: Kept) -> Visit:
-        mean, variance, unknown = kept["mean"], kept["post_variance"], kept["unknown"] > 0
+        mean, variance, unknown = (
+            kept[vectors.POSTERIOR_MEAN],
+            kept[vectors.POSTERIOR_VARIANCE],
+            kept[vectors.UNKNOWN] > 0,
+        )
         shared = block.of_panel(shift)
         std_error = np.sqrt(np.where(unknown, np.nan, variance + shared))
         quantile = width.quantile(variance, block.of_panel)
-        shrinkage, wrong = kept["shrinkage"], np.zeros(block.n_questions, dtype=bool)
+        shrinkage, wrong = kept[vectors.SHRINKAGE], np.zeros(block.n_questions, dtype=bool)
         if calibration is not None:
             known = np.where(np.isnan(std_error), 0.0, variance)
             mean, known, freedom = calibration.apply(mean, known)
             wrong = ~np.isfinite(mean + known)
             std_error, quantile = np.sqrt(known), student_quantile(0.5 + 0.5 * plan.level, freedom)
         if gold:
-            is_gold = ~np.isnan(kept["gold"])
-            mean = np.where(is_gold, kept["gold"], mean)
+            is_gold = ~np.isnan(kept[vectors.GOLD])
+            mean = np.where(is_gold, kept[vectors.GOLD], mean)
             std_error = np.where(is_gold, 0.0, std_error)
             shrinkage = np.where(is_gold, 0.0, shrinkage)
-        base_error = np.sqrt(np.where(unknown, np.nan, kept["base_variance"]) + shared)
+        base_error = np.sqrt(np.where(unknown, np.nan, kept[vectors.AGGREGATE_VARIANCE]) + shared)
         half = quantile * std_error
         found = {
-            "estimate": scale.backward(mean),
-            "lower": scale.backward(mean - half),
-            "upper": scale.backward(mean + half),
-            "std_error": std_error * scale.slope(mean),
-            "first": scale.backward(kept["base"]),
-            "first_std_error": base_error * scale.slope(kept["base"]),
-            "moved": shrinkage,
+            vectors.ESTIMATE: scale.backward(mean),
+            vectors.LOWER: scale.backward(mean - half),
+            vectors.UPPER: scale.backward(mean + half),
+            vectors.STD_ERROR: std_error * scale.slope(mean),
+            vectors.FIRST: scale.backward(kept[vectors.AGGREGATE]),
+            vectors.FIRST_STD_ERROR: base_error * scale.slope(kept[vectors.AGGREGATE]),
+            vectors.MOVED: shrinkage,
         }
-        too_large = np.isinf(found["estimate"]) | np.isinf(found["upper"])
+        too_large = np.isinf(found[vectors.ESTIMATE]) | np.isinf(found[vectors.UPPER])
         counts = np.stack([wrong, too_large & ~wrong]).astype(np.float64)
         return Visit(
             panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
             questions=found,
         )
 
-    reads = ["mean", "post_variance", "unknown", "shrinkage", "base", "base_variance"]
+    reads = [
+        vectors.POSTERIOR_MEAN,
+        vectors.POSTERIOR_VARIANCE,
+        vectors.UNKNOWN,
+        vectors.SHRINKAGE,
+        vectors.AGGREGATE,
+        vectors.AGGREGATE_VARIANCE,
+    ]
     wrong, too_large = engine.sweep(
-        visit, reads=[*reads, "gold"] if gold else reads, answers=False
+        visit, reads=[*reads, vectors.GOLD] if gold else reads, answers=False
     ).panel_sums.sum(axis=1)
     if wrong:
         raise TrueupError("gold: a known truth is too far from all answers to learn from it.")

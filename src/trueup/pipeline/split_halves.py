@@ -8,6 +8,7 @@ import numpy as np
 
 from trueup.core.arrays import segment_sum
 from trueup.core.sampling import halves_of
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import QuestionSample
 from trueup.shrinkage.contract import Halves
@@ -64,7 +65,7 @@ def halve(
         p, px, pv = (few.by_question(each, inside) for each in (share, share * values, noisy))
         gross = known[aside] > 0 if aside else np.zeros(few.n_questions, dtype=bool)
         counted = (few.counts >= 2) & ~gross
-        totals = counted * np.stack([known["v"], pv[:, 0] + pv[:, splits]])
+        totals = counted * np.stack([known[vectors.VARIANCE], pv[:, 0] + pv[:, splits]])
         usable = (p > NONE).reshape(-1, 2, splits).all(axis=1) & ~gross[:, None]
         safe = np.where(np.tile(usable, 2), p, np.nan)
         numbers = np.arange(block.panel_slice.start, block.panel_slice.stop)
@@ -77,7 +78,12 @@ def halve(
             rows={"x": x, "v": v, "panel": panel.astype(np.float64)},
         )
 
-    reads = ("truth", "v", *([aside] if aside else []), *{*sample.reads, *tried.reads})
+    reads = (
+        vectors.OFFSET,
+        vectors.VARIANCE,
+        *([aside] if aside else []),
+        *{*sample.reads, *tried.reads},
+    )
     sweep = engine.sweep(visit, reads=reads)
     above, below = sweep.panel_sums
     level = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)

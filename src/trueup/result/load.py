@@ -24,6 +24,7 @@ from trueup.answers.answers import Answers, Origin
 from trueup.answers.merge import FRAMES
 from trueup.answers.scale import Scale
 from trueup.core.arrays import narrow, offsets
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import BROKEN, Damage, check, damaged, read_archive
@@ -342,9 +343,14 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         for name, unknown in OF_QUESTIONS.items()
     }
     check(not (first["variance"] < 0).any(), "its variances")
-    kept = {**first, "x": first["truth"]}
+    kept = {
+        vectors.OFFSET: first["truth"],
+        vectors.ITERATE: first["truth"],
+        vectors.AGGREGATE: first["base"],
+        vectors.MODEL_VARIANCE: first["variance"],
+    }
     if known.gold is not None:
-        kept["gold"] = known.gold
+        kept[vectors.GOLD] = known.gold
     for name, values in kept.items():
         clean.keep(name, values)
     workers = {

@@ -44,9 +44,17 @@ class Outcome:
     @staticmethod
     def told(solution: Solution) -> dict[str, Any]:
         """Return what a solution and its problem tell."""
-        counts = ("questions", "workers", "answers", "rows", "missing", "duplicates")
-        found = {f"n_{name}": getattr(solution.root.problem, f"n_{name}") for name in counts}
-        return {"diagnosis": solution.diagnosis, "level": solution.plan.level, **found}
+        problem = solution.root.problem
+        return {
+            "diagnosis": solution.diagnosis,
+            "level": solution.plan.level,
+            "n_questions": problem.n_questions,
+            "n_workers": problem.n_workers,
+            "n_answers": problem.n_answers,
+            "n_rows": problem.n_rows,
+            "n_missing": problem.n_missing,
+            "n_duplicates": problem.n_duplicates,
+        }
 
     def __repr__(self) -> str:
         return str(self)

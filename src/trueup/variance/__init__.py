@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.engines import vectors
 from trueup.errors import TrueupError, quoted
 from trueup.variance.contract import Certainty
 from trueup.variance.moderated import moderated
@@ -93,7 +94,7 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
         if isinstance(found, Certainty):
             return found
         if rule in _RESAMPLED:
-            engine.keep("v", found)
+            engine.keep(vectors.VARIANCE, found)
         return Certainty.plain(engine)
     if callable(rule):
         if answers is None:
@@ -114,5 +115,5 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
         ) from None
     if not (np.isfinite(given) & (given >= 0)).all():
         raise TrueupError("variance: must be finite and not negative.")
-    engine.keep("v", given if given.ndim else float(given))
+    engine.keep(vectors.VARIANCE, given if given.ndim else float(given))
     return Certainty.plain(engine)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.screening import set_aside
+from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
 from trueup.variance.worker_noise import less_bias, worker_noise
@@ -84,7 +85,7 @@ def _by_turns(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
     """Solve for truths, biases and their variance, the noise of the workers given."""
     facts = noise.apart.facts
     if noise.apart.n_gross:
-        engine = engine.changed(set_aside, reads=("gross",))
+        engine = engine.changed(set_aside, reads=(vectors.GROSS,))
     weight = 1.0 / np.where(noise.variance > 0, noise.variance, 1.0)
     unit = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
     tb2, bias = before.variance, before.value

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.engines import vectors
+
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats
     from trueup.engines.protocol import Engine
@@ -31,7 +33,8 @@ class Certainty:
     marks : array
         Above 0 for questions that were set aside for their variance.
     interval, aside : str
-        Under which names the engine keeps `v_interval` and `marks`; no name where none was set aside. `v` is "v".
+        Under which names the engine keeps `v_interval` and `marks`; no name where none was set aside. `v` is
+        `vectors.VARIANCE`.
     """
 
     v: Floats
@@ -40,7 +43,7 @@ class Certainty:
     shift: Floats
     shift_nu: Floats
     marks: Floats
-    interval: str = "v"
+    interval: str = vectors.VARIANCE
     aside: str = ""
 
     @property
@@ -50,8 +53,8 @@ class Certainty:
 
     @classmethod
     def plain(cls, engine: Engine) -> Certainty:
-        """Take the variances that an engine keeps as "v" as known."""
-        panels, v = engine.problem.n_panels, engine.kept("v")
+        """Take the variances that an engine keeps as `vectors.VARIANCE` as known."""
+        panels, v = engine.problem.n_panels, engine.kept(vectors.VARIANCE)
         return cls(
             v,
             v,
@@ -63,7 +66,7 @@ class Certainty:
 
     def keep_in(self, engine: Engine) -> Certainty:
         """Let an engine keep variances that came from elsewhere."""
-        engine.keep("v", self.v)
-        engine.keep("v_interval", self.v_interval)
-        engine.keep("gross", self.marks)
-        return replace(self, interval="v_interval", aside="gross")
+        engine.keep(vectors.VARIANCE, self.v)
+        engine.keep(vectors.INTERVAL_VARIANCE, self.v_interval)
+        engine.keep(vectors.GROSS, self.marks)
+        return replace(self, interval=vectors.INTERVAL_VARIANCE, aside=vectors.GROSS)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.core.arrays import segment_sum
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, quoted
 from trueup.variance.robust import robust
@@ -103,7 +104,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
     def visit(block: Block, kept: Kept) -> Visit:
         mine = block.worker_slice
         share = share_of(block, kept)
-        usable = (block.counts >= 2) & (kept["gross"] == 0)
+        usable = (block.counts >= 2) & (kept[vectors.GROSS] == 0)
         inside = block.informative * usable
         # What the share of an answer squared is multiplied with: its variance is s_i / precision.
         squared = share * share
@@ -118,11 +119,17 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
         if block.precision is not None:
             y *= block.precision
         ones = np.ones(block.n_questions)
-        now = {"own": own, "pattern": question[1], "careful": question[2]}
+        now = {
+            vectors.WEIGHT_SQUARES: own,
+            vectors.MODERATED_SUM: question[1],
+            vectors.CAREFUL_SUM: question[2],
+        }
         if any_gross:
             rest = np.maximum(1.0 - share, np.finfo(float).tiny)
-            rest = np.where(block.spread(kept["gross"]) > 0, rest, 1.0)
-            now["single"] = block.by_question(squared * block.residuals(kept["truth"]) ** 2 / rest)
+            rest = np.where(block.spread(kept[vectors.GROSS]) > 0, rest, 1.0)
+            now[vectors.RESIDUAL_SUM] = block.by_question(
+                squared * block.residuals(kept[vectors.OFFSET]) ** 2 / rest
+            )
         by_worker = block.by_worker(share, np.column_stack([ones, inside])).T
         sums = [
             *by_worker,
@@ -132,7 +139,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
         level = segment_sum(question[1] * usable, block.panel_questions)
         return Visit(sums=np.stack(sums), panel_sums=level[None], questions=now)
 
-    sweep = engine.sweep(visit, reads=("truth", "gross"))
+    sweep = engine.sweep(visit, reads=(vectors.OFFSET, vectors.GROSS))
     share, inside, squared, rest = sweep.sums
     freedom = count - inside
     around = np.divide(rest, freedom, out=np.zeros(len(rest)), where=freedom > 1e-12 * count)
@@ -151,19 +158,28 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
     common = facts.panel_sum((share / facts.spread(questions)) ** 2)
 
     def combine(block: Block, kept: Kept) -> Visit:
-        apart = block.of_panel(tb2) * np.maximum(kept["own"] - block.of_panel(common), 0.0)
-        v = block.of_panel(lucky) * (kept["pattern"] * block.of_panel(level) + apart)
-        v_interval = np.maximum(v, kept["careful"] + apart)
+        own = kept[vectors.WEIGHT_SQUARES]
+        apart = block.of_panel(tb2) * np.maximum(own - block.of_panel(common), 0.0)
+        v = block.of_panel(lucky) * (kept[vectors.MODERATED_SUM] * block.of_panel(level) + apart)
+        v_interval = np.maximum(v, kept[vectors.CAREFUL_SUM] + apart)
         if any_gross:
-            single, gross, absurd = kept["single"], kept["gross"] > 0, kept["absurd"] > 0
+            single, gross, absurd = (
+                kept[vectors.RESIDUAL_SUM],
+                kept[vectors.GROSS] > 0,
+                kept[vectors.ABSURD] > 0,
+            )
             v = np.where(absurd, single, v)
             # Where all scatter widely the interval does, too, though the step is that of the others.
             wide = np.where(gross, np.maximum(single, v_interval), v_interval)
             v_interval = np.where(absurd, single, wide)
-        return Visit(questions={"v": v, "v_interval": v_interval})
+        return Visit(questions={vectors.VARIANCE: v, vectors.INTERVAL_VARIANCE: v_interval})
 
-    more = ("single", "gross", "absurd") if any_gross else ()
-    engine.sweep(combine, reads=("own", "pattern", "careful", *more), answers=False)
+    more = (vectors.RESIDUAL_SUM, vectors.GROSS, vectors.ABSURD) if any_gross else ()
+    engine.sweep(
+        combine,
+        reads=(vectors.WEIGHT_SQUARES, vectors.MODERATED_SUM, vectors.CAREFUL_SUM, *more),
+        answers=False,
+    )
     spread = s * squared
     largest = facts.spread(facts.panel_max(spread))
     spread = np.divide(spread, largest, out=np.zeros(len(spread)), where=largest > 0)
@@ -183,14 +199,14 @@ def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Fl
 def shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
     """Return what gives the share of each answer of a block in its aggregate; equal ones for a robust first step.
 
-    It reads the vector "truth".
+    It reads `vectors.OFFSET`.
     """
     if aggregate.kind == "robust":
         return equal_shares
     algorithm, state = aggregate.algorithm, aggregate.state
 
     def of(block: Block, kept: Kept) -> Floats:
-        share = algorithm.weights(block, state.of(block), kept["truth"])
+        share = algorithm.weights(block, state.of(block), kept[vectors.OFFSET])
         if share is None:
             raise TrueupError(
                 f"variance: the algorithm {type(algorithm).__name__} does not say how much each answer counts; "
@@ -207,7 +223,7 @@ def equal_shares(block: Block, kept: Kept) -> Floats:  # noqa: ARG001  as above
 
 
 def keep_own_variance(aggregate: Aggregate, per_worker: Floats) -> None:
-    """Let the engine keep, as "extra", `sum_i p_ij^2 u_i` of each question.
+    """Let the engine keep, as `vectors.BIAS_VARIANCE`, `sum_i p_ij^2 u_i` of each question.
 
     That is what errors of variance u_i of the workers add to its aggregate. Of a first step that does not say how much
     each answer counts, equal shares are taken.
@@ -217,7 +233,11 @@ def keep_own_variance(aggregate: Aggregate, per_worker: Floats) -> None:
     def visit(block: Block, kept: Kept) -> Visit:
         share = share_of(block, kept)
         return Visit(
-            questions={"extra": block.by_question(share * share, per_worker[block.worker_slice])}
+            questions={
+                vectors.BIAS_VARIANCE: block.by_question(
+                    share * share, per_worker[block.worker_slice]
+                )
+            }
         )
 
-    aggregate.engine.sweep(visit, reads=("truth",))
+    aggregate.engine.sweep(visit, reads=(vectors.OFFSET,))

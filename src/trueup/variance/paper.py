@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ def _keep(aggregate: Aggregate, *, per_answer: bool) -> Floats:
     engine, facts = aggregate.engine, aggregate.facts
 
     def visit(block: Block, kept: Kept) -> Visit:
-        residuals = block.residuals(kept["truth"])
+        residuals = block.residuals(kept[vectors.OFFSET])
         return Visit(sums=block.by_worker(residuals * residuals, np.ones(block.n_questions))[None])
 
-    sums = engine.sweep(visit, reads=("truth",)).sums
+    sums = engine.sweep(visit, reads=(vectors.OFFSET,)).sums
     answered = facts.n_answers > 0
     each = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
     count = np.maximum(facts.panel_sum(answered.astype(np.float64)), 1.0)
@@ -48,7 +49,7 @@ def _keep(aggregate: Aggregate, *, per_answer: bool) -> Floats:
 
     def spread(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
         v = block.of_panel(psi)
-        return Visit(questions={"v": v / block.counts if per_answer else v})
+        return Visit(questions={vectors.VARIANCE: v / block.counts if per_answer else v})
 
     engine.sweep(spread, answers=False)
-    return engine.kept("v")
+    return engine.kept(vectors.VARIANCE)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
 
@@ -30,10 +31,10 @@ def plugin(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: AR
         )
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        return Visit(questions={"v": kept["variance"]})
+        return Visit(questions={vectors.VARIANCE: kept[vectors.MODEL_VARIANCE]})
 
-    aggregate.engine.sweep(visit, reads=("variance",), answers=False)
-    return aggregate.engine.kept("v")
+    aggregate.engine.sweep(visit, reads=(vectors.MODEL_VARIANCE,), answers=False)
+    return aggregate.engine.kept(vectors.VARIANCE)
 
 
 def blue(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
@@ -48,8 +49,10 @@ def blue(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG0
         precision = np.divide(1.0, mine, out=np.zeros(len(mine)), where=mine > 0)
         total = block.total_weight(precision)
         return Visit(
-            questions={"v": np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)}
+            questions={
+                vectors.VARIANCE: np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+            }
         )
 
     aggregate.engine.sweep(visit)
-    return aggregate.engine.kept("v")
+    return aggregate.engine.kept(vectors.VARIANCE)

@@ -13,6 +13,7 @@ import numpy as np
 
 from trueup.answers.block import ROUNDING
 from trueup.core.arrays import offsets, rectangles, segment_sum
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
 
@@ -45,13 +46,13 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
 
     def visit(block: Block, kept: Kept) -> Visit:
         limit = block.spread(CLIP * block.of_panel(scale))
-        distance = np.minimum(np.abs(block.residuals(kept["median"])), limit)
+        distance = np.minimum(np.abs(block.residuals(kept[vectors.MEDIAN])), limit)
         total = block.informative * block.by_question(distance * distance)
         ones = np.ones(block.n_questions)
         own = block.by_worker(None, ones / block.counts)
         return Visit(sums=own[None], panel_sums=segment_sum(total, block.panel_questions)[None])
 
-    sweep = engine.sweep(visit, reads=("median",))
+    sweep = engine.sweep(visit, reads=(vectors.MEDIAN,))
     freedom = facts.panel_sum(noise.freedom)
     level = np.divide(
         sweep.panel_sums[0] * (freedom + 1.0),
@@ -79,7 +80,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     def combine(block: Block, kept: Kept) -> Visit:
         v, v_interval, factor = variances(block)
         if any_gross:
-            gross, absurd = kept["gross"] > 0, kept["absurd"] > 0
+            gross, absurd = kept[vectors.GROSS] > 0, kept[vectors.ABSURD] > 0
             v, v_interval = (
                 np.where(absurd, block.of_panel(usual) / block.counts, each)
                 for usual, each in zip(typical, (v, v_interval), strict=True)
@@ -87,9 +88,11 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
             # Where all scatter widely, and not by one absurd answer, the interval does, too.
             own = np.maximum(block.std**2 * factor, v_interval)
             v_interval = np.where(gross & ~absurd, own, v_interval)
-        return Visit(questions={"v": v, "v_interval": v_interval})
+        return Visit(questions={vectors.VARIANCE: v, vectors.INTERVAL_VARIANCE: v_interval})
 
-    answers.sweep(combine, reads=("gross", "absurd") if any_gross else (), answers=any_gross)
+    answers.sweep(
+        combine, reads=(vectors.GROSS, vectors.ABSURD) if any_gross else (), answers=any_gross
+    )
     return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
@@ -98,7 +101,7 @@ def _panel_scales(engine: Engine, sample: QuestionSample, rounding: Floats) -> F
 
     The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
     A residual up to `rounding` of its panel is 0. Of a very large problem a sample of questions is taken. The engine
-    keeps the "median" of each question.
+    keeps `vectors.MEDIAN`.
     """
 
     def visit(block: Block, kept: Kept) -> Visit:
@@ -115,7 +118,7 @@ def _panel_scales(engine: Engine, sample: QuestionSample, rounding: Floats) -> F
         size = np.add.reduceat(np.append(distance, 0.0) > 0, borders[:-1], dtype=np.int64)
         return Visit(
             panel_sums=(size * (np.diff(borders) > 0)).astype(np.float64)[None],
-            questions={"median": median},
+            questions={vectors.MEDIAN: median},
             rows={"distance": distance[distance > 0]},
         )
 
@@ -131,19 +134,21 @@ def _typical(
     """Return the median of `k v` and of `k v_interval` over the questions that are not gross and have two answers."""
 
     def visit(block: Block, kept: Kept) -> Visit:
-        others = sample.inside(block, kept) & (kept["gross"] == 0) & (block.counts >= 2)
+        others = sample.inside(block, kept) & (kept[vectors.GROSS] == 0) & (block.counts >= 2)
         v, v_interval, _ = variances(block)
         return Visit(
             panel_sums=segment_sum(others.astype(np.float64), block.panel_questions)[None],
             rows={
-                "v": (v * block.counts)[others],
-                "v_interval": (v_interval * block.counts)[others],
+                vectors.VARIANCE: (v * block.counts)[others],
+                vectors.INTERVAL_VARIANCE: (v_interval * block.counts)[others],
             },
         )
 
-    sweep = engine.sweep(visit, reads=("gross", *sample.reads), answers=False)
+    sweep = engine.sweep(visit, reads=(vectors.GROSS, *sample.reads), answers=False)
     size = sweep.panel_sums[0]
-    return np.stack([_medians(sweep.rows[name], size) for name in ("v", "v_interval")])
+    return np.stack(
+        [_medians(sweep.rows[name], size) for name in (vectors.VARIANCE, vectors.INTERVAL_VARIANCE)]
+    )
 
 
 def _medians(values: Floats, sizes: Floats) -> Floats:

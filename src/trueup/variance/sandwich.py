@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.core.arrays import segment_sum
+from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
 
@@ -25,7 +26,7 @@ def sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: 
     average over questions, which on complete data equals that of the plug-in.
     """
     _sweep(aggregate)
-    return aggregate.engine.kept("sandwich")
+    return aggregate.engine.kept(vectors.SANDWICH)
 
 
 def _sweep(aggregate: Aggregate) -> Sweep:
@@ -34,7 +35,7 @@ def _sweep(aggregate: Aggregate) -> Sweep:
     state = aggregate.state
 
     def visit(block: Block, kept: Kept) -> Visit:
-        x = kept["truth"]
+        x = kept[vectors.OFFSET]
         share = algorithm.weights(block, state.of(block), x)
         if share is None:
             raise TrueupError(
@@ -49,10 +50,10 @@ def _sweep(aggregate: Aggregate) -> Sweep:
         totals = np.stack([np.where(known, variance, 0.0), known.astype(np.float64)])
         return Visit(
             panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in totals]),
-            questions={"sandwich": np.where(known, variance, np.nan)},
+            questions={vectors.SANDWICH: np.where(known, variance, np.nan)},
         )
 
-    return aggregate.engine.sweep(visit, reads=("truth",))
+    return aggregate.engine.sweep(visit, reads=(vectors.OFFSET,))
 
 
 def mean_sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
@@ -61,7 +62,7 @@ def mean_sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # n
     mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
 
     def spread(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        return Visit(questions={"v": block.of_panel(mean)})
+        return Visit(questions={vectors.VARIANCE: block.of_panel(mean)})
 
     aggregate.engine.sweep(spread, answers=False)
-    return aggregate.engine.kept("v")
+    return aggregate.engine.kept(vectors.VARIANCE)

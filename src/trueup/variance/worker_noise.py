@@ -11,6 +11,7 @@ from trueup.algorithms.driver import learn
 from trueup.algorithms.facts import survey
 from trueup.algorithms.native import Moderated
 from trueup.algorithms.screening import Apart, set_apart
+from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.variance.contract import Certainty
 
@@ -62,19 +63,19 @@ class WorkerNoise:
         return np.maximum(workers - 1.0, 1.0)
 
     def certainty(self, engine: Engine, nu: Floats, shift: Floats) -> Certainty:
-        """Say how sure the variances are that an engine keeps as "v" and "v_interval"."""
+        """Say how sure the variances are that an engine keeps as `vectors.VARIANCE` and `INTERVAL_VARIANCE`."""
         marks = np.broadcast_to(0.0, (engine.problem.n_questions,))
         if self.apart.n_gross:
             marks = self.apart.marks[0]
         return Certainty(
-            engine.kept("v"),
-            engine.kept("v_interval"),
+            engine.kept(vectors.VARIANCE),
+            engine.kept(vectors.INTERVAL_VARIANCE),
             nu,
             shift,
             self.shift_freedom,
             marks,
-            interval="v_interval",
-            aside="gross" if self.apart.n_gross else "",
+            interval=vectors.INTERVAL_VARIANCE,
+            aside=vectors.GROSS if self.apart.n_gross else "",
         )
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.engines.vectors import Beside
+from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError
 from trueup.pipeline.solve import COLUMNS, solve
 
@@ -181,8 +180,7 @@ def test_what_is_known_of_questions_agrees_with_memory(
     given: dict[str, Any] = {"groups": "kind", "covariates": ["size"], "gold": truths(frame)}
     options = {name: given[name] for name in known}
     engine = Fetched.of(told_there)
-    beside = Beside("groups" in known, int("covariates" in known))
-    engine.problem = replace(engine.problem, beside=beside)
+    engine.question_vectors = QuestionVectors("groups" in known, int("covariates" in known))
     plan = make_plan(method, shrink, None, False, 0.8, 0.95, 3, 0.0, 0, None)
     found = solve(engine, plan, Progress("", 1, shown=False), gold="gold" in known)
     expected = trueup.estimate(frame, method, shrink, max_iter=3, tol=0.0, **options)

@@ -16,11 +16,13 @@ from trueup.answers.answers import Answers, Origin
 from trueup.core.arrays import compact, narrow, offsets
 from trueup.core.libraries import need
 from trueup.core.sampling import drawn
+from trueup.engines import vectors
 from trueup.engines.disk.blocks import damaged
 from trueup.engines.disk.checkpoint import Journal
 from trueup.engines.disk.folder import speaking
 from trueup.engines.memory import answers_in, check_threads, load_libraries
 from trueup.engines.reduction import Reduction
+from trueup.engines.vectors import QuestionVectors
 from trueup.errors import TrueupError, quoted
 from trueup.io.table import Ids
 
@@ -57,6 +59,8 @@ class DiskEngine:
     memory : int
         Bytes of answers that may stay in memory between passes. Blocks beyond are read at each pass.
     """
+
+    question_vectors = QuestionVectors()
 
     def __init__(self, stored: Stored, *, threads: int | None = None, memory: int = MEMORY) -> None:
         check_threads(threads)
@@ -168,11 +172,11 @@ class DiskEngine:
         return {name: each.part(first, stop - first) for name, each in vectors.items()}
 
     def draw(self, seed: int) -> None:
-        """Keep a vector "draw" of numbers that look random and follow from ids and seed."""
+        """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
         stored = self.problem
         with self._vectors.writing() as out:
             for i in range(stored.n_blocks):
-                out.write("draw", int(stored.starts[i]), drawn(stored.hashes(i), seed))
+                out.write(vectors.DRAW, int(stored.starts[i]), drawn(stored.hashes(i), seed))
 
     def gather(
         self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()

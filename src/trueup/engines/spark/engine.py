@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from trueup.answers.scale import Scale
+from trueup.engines import vectors
 from trueup.engines.one_panel import OnePanel
 from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
 from trueup.engines.spark.intake import take_census
@@ -32,7 +33,6 @@ from trueup.engines.spark.tasks import (
     visitor,
     writer,
 )
-from trueup.engines.vectors import Beside
 from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.question_data.truths import Truths
 
@@ -71,7 +71,6 @@ class SparkProblem(OnePanel):
     n_rows: int
     n_missing: int
     n_duplicates: int
-    beside: Beside = field(default_factory=Beside)
 
     @property
     def n_workers(self) -> int:
@@ -207,9 +206,9 @@ class SparkEngine:
             n_rows=census.n_rows,
             n_missing=census.n_missing,
             n_duplicates=n_duplicates,
-            beside=attributes.beside,
         )
         self._stored = _Stored(blocks, parts, Reader(len(ids), unit, attributes.names))
+        self.question_vectors = attributes.question_vectors
         self._question_type = question_type
         self._n_workers = len(ids)
         self._layer = Layer()
@@ -281,8 +280,8 @@ class SparkEngine:
         return cast("Floats", Elsewhere(name))
 
     def draw(self, seed: int) -> None:
-        """Keep a vector "draw"; see `trueup.engines.protocol.Engine`."""
-        self._recipes["draw"] = Draw(seed)
+        """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
+        self._recipes[vectors.DRAW] = Draw(seed)
 
     def gather(
         self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.answers.build import NAMED
-from trueup.engines.vectors import Beside
+from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.question_data.truths import refused, unfit
 
@@ -81,9 +81,9 @@ class Attributes(NamedTuple):
         return (*self.columns, *([] if self.truths is None else [GOLD]))
 
     @property
-    def beside(self) -> Beside:
+    def question_vectors(self) -> QuestionVectors:
         """What a second step is told that there is."""
-        return Beside(self.groups is not None, len(self.covariates))
+        return QuestionVectors(self.groups is not None, len(self.covariates))
 
     def read(self, rows: Any, starts: Ints, told: Bools, ids: Any, scale: Scale) -> Told:
         """Read what the rows of a block tell.
