@@ -1,4 +1,4 @@
-"""A first step of your own: who is usually close counts more.
+"""Your own first step: workers who are usually close to the truth count more.
 
 You have an idea how answers should be combined. Write it as a class with a few short methods, have it checked, and use
 it by name like any other. Sparse data, threads, the second step and the intervals come with it.
@@ -12,9 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 import trueup
-from trueup.algorithms import Algorithm, Facts, State, check_algorithm, register
-from trueup.answers.block import Block
-from trueup.core.arrays import Floats
+from trueup.algorithms import (
+    Algorithm,
+    Block,
+    Facts,
+    Floats,
+    State,
+    check_algorithm,
+    register,
+)
 
 
 @register  # from now on method="closeness" works
@@ -32,9 +38,9 @@ class Closeness(Algorithm):
 
     name = "closeness"
 
-    # The loop is not yours to write. trueup asks you how to begin (`start`) and makes weighted means of the answers;
-    # then it asks you for a sum about each worker (`tally`) and for the weights that follow from it (`update`), and so
-    # on until nothing moves any more. The answers come in blocks of questions, which is why the two are apart.
+    # You do not write the loop. trueup asks you how to begin (`start`) and takes weighted means of the answers. Then it
+    # asks you for sums per worker (`tally`) and for the weights that follow from them (`update`), until the truths stop
+    # moving. `tally` and `update` are separate because answers come in blocks of questions.
 
     def start(self, facts: Facts) -> State:
         """Begin with equal weights, and remember the typical distance (squared) between answers to a question."""
@@ -50,7 +56,7 @@ class Closeness(Algorithm):
         """Return the new weights. `weigh` looks after workers who share no question with anybody."""
         facts = state.facts
         mean = (sums[0] + 1) / (facts.n_informative + 2)  # few answers prove little
-        return state.now(weight=facts.weigh(mean**self.power))
+        return state.replace(weight=facts.weigh(mean**self.power))
 
 
 # --- Is it sound? -----------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class Without:
 
     def __call__(self, answers: Answers, aggregate: Aggregate) -> Certainty:
         """Return the variances."""
-        return moderated(answers, aggregate, without=(self.piece,))
+        return moderated(answers, aggregate, skip=(self.piece,))
 
 
 @dataclass(frozen=True)

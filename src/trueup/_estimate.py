@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trueup.algorithms.contract import Algorithm
-    from trueup.algorithms.driver import Believed
+    from trueup.algorithms.driver import StartingPoint
     from trueup.answers.answers import Duplicates
     from trueup.core.arrays import Floats
     from trueup.io.question_data.read import Covariates, Labels
@@ -159,7 +159,7 @@ def solved(
     known: Known,
     bar: Progress,
     *,
-    start: Believed | None = None,
+    start: StartingPoint | None = None,
     prior_choice: PriorChoice | None = None,
 ) -> Estimate:
     """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""

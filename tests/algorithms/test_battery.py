@@ -111,7 +111,7 @@ class _WholeSum(DTD):
     def update(self, state: State, sums: Floats) -> State:
         state = super().update(state, sums)
         weight = state["weight"] + 0.1 * state["weight"].sum()
-        return state.now(weight=state.facts.weigh(weight))
+        return state.replace(weight=state.facts.weigh(weight))
 
 
 class _CountsLoneAnswers(DTD):

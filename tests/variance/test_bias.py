@@ -12,7 +12,7 @@ import trueup
 from trueup import Answers
 from trueup.engines.memory import MemoryEngine
 from trueup.variance import worker_noise
-from trueup.variance.bias import Biases, _by_turns, estimate_biases
+from trueup.variance.bias import Biases, _solve, estimate_biases
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats
@@ -65,7 +65,7 @@ def test_biases_solve_the_mixed_model_equations(seed: int) -> None:
     noise = worker_noise(answers)
     assert noise.bias_variance[0] > 0
     start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
-    found = _by_turns(MemoryEngine(answers), noise, start)
+    found = _solve(MemoryEngine(answers), noise, start)
     expected, cover = henderson(x, noise.variance, float(found.variance[0]))
     # Up to a common amount, which the location fixes; standard errors leave out what biases share through the truths.
     centre = np.eye(len(x)) - np.full((len(x), len(x)), 1.0 / len(x))
@@ -80,7 +80,7 @@ def test_after_many_turns_they_solve_them_exactly(monkeypatch: pytest.MonkeyPatc
     answers = Answers.of(x)
     noise = worker_noise(answers)
     start = Biases(np.zeros(len(x)), np.zeros(len(x)), noise.bias_variance, np.zeros(1), np.ones(1))
-    found = _by_turns(MemoryEngine(answers), noise, start)
+    found = _solve(MemoryEngine(answers), noise, start)
     expected, _ = henderson(x, noise.variance, float(found.variance[0]))
     np.testing.assert_allclose(found.value, expected, rtol=0, atol=1e-5)
 
@@ -95,7 +95,7 @@ def test_a_chain_of_workers_passes_biases_on() -> None:
             x[worker, 5 * i : 5 * i + 5] = own[worker] + rng.normal(size=5)
     answers = Answers.of(x)
     noise = worker_noise(answers)
-    found = _by_turns(
+    found = _solve(
         MemoryEngine(answers),
         noise,
         Biases(np.zeros(n), np.zeros(n), noise.bias_variance, np.zeros(1), np.ones(1)),

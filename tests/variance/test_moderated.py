@@ -12,9 +12,9 @@ import plain_noise
 import trueup
 from plain_noise import Floats
 from trueup.algorithms import run
-from trueup.algorithms.facts import survey
+from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find
-from trueup.algorithms.screening import gross_questions, set_apart
+from trueup.algorithms.screening import mark_gross_questions, screen
 from trueup.engines.memory import MemoryEngine
 from trueup.variance import certainty, moderated, worker_noise
 
@@ -59,10 +59,10 @@ CASES = [sparse(seed) for seed in range(4)] + [
 def test_noise_of_the_workers_is_that_of_the_plain_loop(x: Floats) -> None:
     expected = plain_noise.worker_noise(x)
     noise = worker_noise(trueup.Answers.of(x))
-    facts = noise.apart.facts
+    facts = noise.screening.facts
     assert facts.bias is not None
     assert facts.bias_variance is not None
-    np.testing.assert_array_equal(noise.apart.gross, expected["gross"])
+    np.testing.assert_array_equal(noise.screening.gross, expected["gross"])
     np.testing.assert_allclose(facts.bias, expected["bias"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(facts.bias_variance, expected["tb2"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(facts.pool, expected["pool"], rtol=1e-9)
@@ -153,11 +153,11 @@ def test_one_absurd_answer_is_set_apart() -> None:
     x[2, 7] = 1e15
     answers = trueup.Answers.of(x)
     engine = MemoryEngine(answers)
-    count = gross_questions(engine)
+    count = mark_gross_questions(engine)
     gross, absurd = engine.kept("gross") > 0, engine.kept("absurd") > 0
     assert count == gross.sum()
     assert gross.tolist() == absurd.tolist() == [j == 7 for j in range(12)]
-    rest = set_apart(engine, survey(engine)).facts.pool[0]
+    rest = screen(engine, gather_facts(engine)).facts.pool[0]
     assert rest == pytest.approx(1.0, abs=0.5)
 
 
@@ -167,9 +167,9 @@ def test_a_large_question_on_which_all_scatter_is_not_pulled_in() -> None:
     x = np.exp(rng.normal(3, 1, 30) + 0.3 * rng.normal(size=(5, 30)))
     x[:, 0] = [984, 688, 636, 825, 1237]
     answers = trueup.Answers.of(x)
-    apart = worker_noise(answers).apart
-    assert apart.gross[0]
-    assert not apart.absurd[0]
+    screening = worker_noise(answers).screening
+    assert screening.gross[0]
+    assert not screening.absurd[0]
     for method in ("mean", "native", "median"):
         est = trueup.estimate(x, method=method)
         assert 636 < est.estimate[0] < 1237
@@ -179,7 +179,7 @@ def test_a_large_question_on_which_all_scatter_is_not_pulled_in() -> None:
 def test_fewer_than_five_questions_are_never_gross() -> None:
     x = np.random.default_rng(1).normal(size=(5, 4))
     x[2, 3] = 1e9
-    assert not worker_noise(trueup.Answers.of(x)).apart.gross.any()
+    assert not worker_noise(trueup.Answers.of(x)).screening.gross.any()
 
 
 def test_known_answer_variances_enter_as_precisions() -> None:

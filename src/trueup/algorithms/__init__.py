@@ -1,11 +1,12 @@
-"""First steps: algorithms that turn answers into truths, and the registry that knows them by name."""
+"""Aggregation (first step): algorithms, a registry of them by name, and what you need to write your own."""
 
 from __future__ import annotations
 
 from trueup.algorithms.check import check_algorithm
-from trueup.algorithms.contract import Algorithm, Facts, State
+from trueup.algorithms.contract import Algorithm, State
 from trueup.algorithms.crh import CRH, PM
 from trueup.algorithms.driver import Aggregate, run
+from trueup.algorithms.facts import Facts
 from trueup.algorithms.gtm import GTM
 from trueup.algorithms.inverse_variance import CATD, DTD, Blue
 from trueup.algorithms.iptd import IPTD, PTD
@@ -16,6 +17,8 @@ from trueup.algorithms.native import Native
 from trueup.algorithms.registry import find, names, register
 from trueup.algorithms.student_t import StudentT
 from trueup.algorithms.subject_bias import SubjectBias
+from trueup.answers.block import Block
+from trueup.core.arrays import Floats
 
 __all__ = [
     "CATD",
@@ -27,8 +30,10 @@ __all__ = [
     "PTD",
     "Aggregate",
     "Algorithm",
+    "Block",
     "Blue",
     "Facts",
+    "Floats",
     "KDEm",
     "Mean",
     "Median",

@@ -1,7 +1,7 @@
-"""How far a loop came, written down after every iteration where the engine has a journal.
+"""Checkpoints of the loop: saved after every iteration where the engine has a journal.
 
-A run that was killed goes on after its last finished iteration. The entry has the state of the workers before and after
-the last update: truths are not written down, those before it are found again in one pass.
+A run that was killed resumes after its last finished iteration. A checkpoint holds the state of the workers before and
+after the last update. Truths are not saved: one pass computes those before the update again.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Algorithm, Facts
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.facts import Facts
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Engine, Journal
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """Where a loop stood: updates done, what was believed of the workers before and after the last, and the panels."""
+class Checkpoint:
+    """Progress of a loop: number of updates, worker vectors before and after the last one, status of the panels."""
 
     steps: int
     before: dict[str, Floats]
@@ -31,8 +32,8 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Diary:
-    """The entry of one loop in the journal of an engine, if it has one."""
+class CheckpointStore:
+    """Loads and saves the checkpoint of one loop in the journal of an engine; does nothing without a journal."""
 
     journal: Journal | None
     key: str
@@ -40,46 +41,50 @@ class Diary:
     @classmethod
     def of(
         cls, engine: Engine, algorithm: Algorithm, facts: Facts, *, max_iter: int, tol: float
-    ) -> Diary:
-        """Open the diary of a loop; the same loop over the same answers has the same."""
+    ) -> CheckpointStore:
+        """Return the store of a loop; the same loop over the same answers has the same key."""
         if engine.journal is None:
             return cls(None, "")
         digest = sha256(repr((algorithm, max_iter, tol)).encode())
-        for each in fields(facts):
-            value = getattr(facts, each.name)
-            digest.update(f"{each.name}:".encode() + np.asarray(value).tobytes())
+        for field in fields(facts):
+            value = getattr(facts, field.name)
+            digest.update(f"{field.name}:".encode() + np.asarray(value).tobytes())
         return cls(engine.journal, digest.hexdigest()[:32])
 
-    def read(self) -> Entry | None:
-        """Return the last entry, if there is one."""
-        found = None if self.journal is None else self.journal.load(self.key)
-        if found is None:
+    def load(self) -> Checkpoint | None:
+        """Return the last checkpoint, if there is one."""
+        arrays = None if self.journal is None else self.journal.load(self.key)
+        if arrays is None:
             return None
         before, after = (
-            {name[len(when) :]: each for name, each in found.items() if name.startswith(when)}
-            for when in ("before:", "after:")
+            {
+                name.removeprefix(prefix): array
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
+            for prefix in ("before:", "after:")
         )
-        return Entry(
-            int(found["steps"]),
+        return Checkpoint(
+            int(arrays["steps"]),
             before,
             after,
-            found["iterations"],
-            found["moved"],
-            found["active"],
+            arrays["iterations"],
+            arrays["moved"],
+            arrays["active"],
         )
 
-    def write(self, entry: Entry) -> None:
-        """Write down where the loop stands."""
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Save a checkpoint in place of the last one."""
         if self.journal is None:
             return
         self.journal.save(
             self.key,
             {
-                "steps": np.array(entry.steps),
-                **{f"before:{name}": each for name, each in entry.before.items()},
-                **{f"after:{name}": each for name, each in entry.after.items()},
-                "iterations": entry.iterations,
-                "moved": entry.moved,
-                "active": entry.active,
+                "steps": np.array(checkpoint.steps),
+                **{f"before:{name}": array for name, array in checkpoint.before.items()},
+                **{f"after:{name}": array for name, array in checkpoint.after.items()},
+                "iterations": checkpoint.iterations,
+                "moved": checkpoint.moved,
+                "active": checkpoint.active,
             },
         )

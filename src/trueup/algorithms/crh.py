@@ -90,7 +90,7 @@ class CRH(Algorithm):
         weight = self.reward(np.maximum(share, SMALLEST_SHARE))
         # Nobody differs from the truths: all alike.
         none = facts.spread(facts.panel_sum(weight * facts.informative)) <= 0
-        return state.now(weight=facts.weigh(np.where(none, 1.0, weight)))
+        return state.replace(weight=facts.weigh(np.where(none, 1.0, weight)))
 
     def reference(self, state: State, distance: Floats) -> Floats:
         """Return for each panel what the distances are compared with: their sum."""

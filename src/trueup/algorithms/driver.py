@@ -1,4 +1,4 @@
-"""The one loop that runs every algorithm: truths, tallies, update, until nothing moves."""
+"""The loop that runs every algorithm: truths, tallies, update, until the truths stop moving."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from trueup.algorithms.checkpoint import Diary, Entry
-from trueup.algorithms.contract import Algorithm, Facts, State
-from trueup.algorithms.facts import survey
+from trueup.algorithms.checkpoint import Checkpoint, CheckpointStore
+from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.facts import gather_facts
 from trueup.core.arrays import segment_max, segment_sum
 from trueup.core.parameters import LARGEST, plain
 from trueup.engines import vectors
@@ -20,6 +20,7 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from trueup.algorithms.facts import Facts
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
@@ -29,8 +30,8 @@ MAX_ITER = 14
 TOLERANCE = 1e-6
 
 
-class Believed(Protocol):
-    """What is believed of some workers: named vectors and the updates that led there. A `State` is that, and more."""
+class StartingPoint(Protocol):
+    """What an earlier run learned about the workers: named vectors, and the number of updates. A `State` is one."""
 
     @property
     def values(self) -> Mapping[str, Floats]: ...
@@ -46,15 +47,14 @@ class Aggregate:
     Attributes
     ----------
     engine : Engine
-        What the answers were looked at with. It keeps the vectors below as
-        `vectors.AGGREGATE`, `vectors.OFFSET` and `vectors.MODEL_VARIANCE`.
+        The engine over the answers. It keeps `x`, `offset` and `variance` as `vectors.AGGREGATE`, `vectors.OFFSET`
+        and `vectors.MODEL_VARIANCE`.
     x : array
         Truth of each question, on the scale on which the answers were combined.
     offset : array
-        The same relative to the centre of the question.
+        Truth of each question relative to the centre of the question.
     variance : array
-        Variance of each truth, seen as a weighted mean with fixed weights; NaN where the algorithm has no
-        weights.
+        Variance of each truth as a weighted mean with fixed weights; NaN if the algorithm has no weights.
     weight : array
         Weight of each worker; the weights of a panel sum to 1.
     noise : array
@@ -62,15 +62,15 @@ class Aggregate:
     bias : array or None
         Bias of each worker, where the algorithm has one.
     state : State
-        What the algorithm believes of the workers, as it is used inside.
+        What the algorithm has learned about the workers.
     iterations : array
-        Updates used, for each panel.
+        Number of updates of each panel.
     settled : array
-        Whether the truths of a panel came to rest.
+        Whether the truths of each panel converged.
     moved : array
-        Largest last move of a truth, in pooled standard deviations, for each panel.
+        Largest move of a truth in the last iteration, in pooled standard deviations, for each panel.
     has_variance : bool
-        Whether the variance of every truth is known: the algorithm says how much each answer counts.
+        Whether the variance of every truth is known, because the algorithm says how much each answer counts.
     """
 
     algorithm: Algorithm
@@ -105,8 +105,8 @@ def run(
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
     threads: int | None = None,
-    learn_from: Engine | None = None,
-    start: Believed | None = None,
+    train_on: Engine | None = None,
+    start: StartingPoint | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> Aggregate:
     """Run an algorithm over answers.
@@ -115,41 +115,46 @@ def run(
     ----------
     algorithm : Algorithm
     answers : Answers or Engine
-        In memory, or wherever an engine has them. Panels are run together; each stops by its own tolerance, as if it
-        were alone.
+        Answers in memory, or an engine over answers elsewhere. Panels run together; each stops at its own tolerance,
+        as if it were alone.
     max_iter : int
         Largest number of updates of the worker state.
     tol : float
         Stop when no truth moves by more than this many pooled standard deviations; 0 runs all iterations.
     threads : int, optional
-        Threads over blocks of questions; the result does not depend on it.
-    learn_from : Engine, optional
-        Answers from which the workers are learned instead, see `trueup.pipeline.calibration`; its first workers are
-        those of `answers`.
+        Number of threads over blocks of questions; the result does not depend on it.
+    train_on : Engine, optional
+        Other answers to learn the workers from, see `trueup.pipeline.calibration`; its first workers are those of
+        `answers`.
     start : State, optional
-        What is believed of the workers already, or of the first of them; default: nothing, all are alike. An
-        algorithm that ends after a number of updates by definition always starts from nothing.
+        What is already known about the workers, or about the first of them; default: all workers alike. An algorithm
+        with a fixed number of updates ignores it.
     callback : callable, optional
-        Called after each iteration with its number and the largest move of a truth, in pooled standard
-        deviations.
+        Called after each iteration with its number and the largest move of a truth, in pooled standard deviations.
     """
     check_limits(max_iter, tol)
     engine = engine_of(answers, threads)
     if engine.problem.n_questions == 0:
         raise TrueupError("answers: there are none to run on; this panel has no questions.")
-    facts = survey(engine)
-    school, known = engine, facts
-    if learn_from is not None:
-        school, known = learn_from, survey(learn_from)
-    lesson, known = algorithm.prepare(school, known)
-    outcome = learn(
-        algorithm, lesson, known, max_iter=max_iter, tol=tol, start=start, callback=callback
+    facts = gather_facts(engine)
+    if train_on is None:
+        training, training_facts = algorithm.prepare(engine, facts)
+    else:
+        training, training_facts = algorithm.prepare(train_on, gather_facts(train_on))
+    fit = fit_workers(
+        algorithm,
+        training,
+        training_facts,
+        max_iter=max_iter,
+        tol=tol,
+        start=start,
+        callback=callback,
     )
-    return _conclude(algorithm, engine, facts, outcome, tol)
+    return _aggregate(algorithm, engine, facts, fit, tol)
 
 
 def check_limits(max_iter: object, tol: object) -> None:
-    """Refuse what are no limits of an iteration."""
+    """Check that `max_iter` is an integer and `tol` a number, neither negative."""
     if not isinstance(max_iter, int | np.integer) or max_iter < 0:
         raise TrueupError(
             f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
@@ -160,8 +165,8 @@ def check_limits(max_iter: object, tol: object) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """Where the loop ended: the state of the workers, and for each panel how it got there."""
+class WorkerFit:
+    """Result of the loop: the state of the workers, and how each panel got there."""
 
     engine: Engine
     state: State
@@ -170,53 +175,52 @@ class Learned:
     active: Bools
 
 
-def learn(
+def fit_workers(
     algorithm: Algorithm,
     engine: Engine,
     facts: Facts,
     *,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
-    start: Believed | None = None,
+    start: StartingPoint | None = None,
     callback: Callable[[int, float], None] | None = None,
-) -> Learned:
-    """Repeat truths, tallies and update, each panel until its own truths rest."""
+) -> WorkerFit:
+    """Repeat truths, tallies and update, each panel until its own truths stop moving."""
     state = algorithm.start(facts)
     limit = max_iter if algorithm.iterates else 0
     if algorithm.max_updates is not None:
         limit = min(limit, algorithm.max_updates)
     elif start is not None and limit:
-        believed = State(facts, start.values, start.step).joined(facts.n_workers)
-        state = State(facts, {**state.values, **believed}, max(start.step, 1))
+        values = State(facts, start.values, start.step).extended(facts.n_workers)
+        state = State(facts, {**state.values, **values}, max(start.step, 1))
         limit += state.step
 
     active = (facts.pool > 0) & (limit > 0)
     iterations = np.zeros(facts.n_panels, dtype=np.int64)
     moved = np.zeros(facts.n_panels)
     unit = _unit(facts)
-    diary = Diary.of(engine, algorithm, facts, max_iter=max_iter, tol=tol)
-    done = diary.read()
-    compares = done is not None  # with the truths of the iteration before
-    if done is not None:
-        # The truths before the last update are found again, to compare with.
-        state = State(facts, done.before, done.steps - 1)
+    checkpoints = CheckpointStore.of(engine, algorithm, facts, max_iter=max_iter, tol=tol)
+    saved = checkpoints.load()
+    has_previous = saved is not None  # the engine keeps the truths of the previous iteration
+    if saved is not None:
+        # Compute the truths before the last update again, for comparison.
+        state = State(facts, saved.before, saved.steps - 1)
         engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
-        state = State(facts, done.after, done.steps)
-        iterations, moved, active = done.iterations, done.moved, done.active
+        state = State(facts, saved.after, saved.steps)
+        iterations, moved, active = saved.iterations, saved.moved, saved.active
     for step in range(state.step, limit):
         if not active.any():
             break
         sweep = engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
-        if compares and not algorithm.truth_free:
+        if has_previous and not algorithm.truth_free:
             moved = np.where(active, sweep.panel_peaks / unit, moved)
             active = active & ((moved > tol) | (tol == 0.0))
             if callback is not None:
                 callback(step, float(moved.max()))
             if not active.any():
                 break
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # in panels at rest, whose update is not used
+        # Panels that have converged may divide by 0 here; their update is not used.
+        with np.errstate(divide="ignore", invalid="ignore"):
             new = algorithm.update(state, sweep.sums)
         if algorithm.truth_free:
             change = facts.panel_max(np.abs(new["weight"] - state["weight"]))
@@ -224,19 +228,23 @@ def learn(
             moved = np.where(active, change / np.where(size > 0, size, 1.0), moved)
             if callback is not None:
                 callback(step + 1, float(moved.max()))
-        compares = True
+        has_previous = True
         before, state = state, _freeze(state, new, active)
         iterations = iterations + active
         if algorithm.truth_free:
             active = active & ((moved > tol) | (tol == 0.0))
-        diary.write(
-            Entry(state.step, dict(before.values), dict(state.values), iterations, moved, active)
+        checkpoints.save(
+            Checkpoint(
+                state.step, dict(before.values), dict(state.values), iterations, moved, active
+            )
         )
 
-    return Learned(engine, state, iterations, moved, active)
+    return WorkerFit(engine, state, iterations, moved, active)
 
 
 def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Visit]:
+    """Return the visit of one iteration: truths, their largest move, and tallies."""
+
     def visit(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
         if algorithm.truth_free:
@@ -253,34 +261,34 @@ def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Vi
 
 
 def _unit(facts: Facts) -> Floats:
-    """Return the pooled standard deviation of each panel, in which moves of truths are counted."""
+    """Return the pooled standard deviation of each panel, the unit of moves of truths."""
     unit: Floats = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
     return unit
 
 
 def _freeze(old: State, new: State, active: Bools) -> State:
-    """Let panels that have come to rest keep their state."""
+    """Return the new state, in which panels that have converged keep their old values."""
     values = new.values
     if not active.all():
-        going = active[old.facts.worker_panel]
+        is_active = active[old.facts.worker_panel]
         values = {
-            name: np.where(going, value, old.values[name]) if name in old else value
+            name: np.where(is_active, value, old.values[name]) if name in old else value
             for name, value in new.values.items()
         }
     return State(old.facts, values, old.step + 1)
 
 
-def _conclude(
+def _aggregate(
     algorithm: Algorithm,
     engine: Engine,
     facts: Facts,
-    outcome: Learned,
+    fit: WorkerFit,
     tol: float,
 ) -> Aggregate:
-    """Find the final truths, then what is left over around them, then how sure they are."""
-    values = {name: value[: facts.n_workers] for name, value in outcome.state.values.items()}
-    state = State(facts, values, outcome.state.step)
-    iterations, moved, active = outcome.iterations, outcome.moved, outcome.active
+    """Compute the final truths, then the noise of the workers around them, then the variance of each truth."""
+    values = {name: value[: facts.n_workers] for name, value in fit.state.values.items()}
+    state = State(facts, values, fit.state.step)
+    iterations, moved, active = fit.iterations, fit.moved, fit.active
 
     def residuals(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
@@ -294,14 +302,14 @@ def _conclude(
         return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={vectors.ITERATE: x})
 
     sweep = engine.sweep(residuals, reads=(vectors.ITERATE,))
-    # Truths of an adjusted view of the answers do not compare with those of the answers themselves.
-    if not algorithm.truth_free and iterations.any() and outcome.engine is engine:
+    # Truths of screened answers are not comparable with those of the answers themselves.
+    if not algorithm.truth_free and iterations.any() and fit.engine is engine:
         moved = np.where(active, sweep.panel_peaks / _unit(facts), moved)
     ss, freedom = sweep.sums[0], facts.n_informative - sweep.sums[1]
     if algorithm.finishes:
         state = algorithm.finish(state, sweep.sums[2:])
     noise = algorithm.noise(state, ss, freedom)
-    # Where all agree there is nothing to learn a variance from; known ones stay.
+    # Where all workers agree their variance is 0, unless it is known.
     agree = (facts.pool == 0) & (not algorithm.needs_variance)
     noise = np.where(agree[facts.worker_panel], 0.0, noise)
 
@@ -315,9 +323,9 @@ def _conclude(
             variance = np.full(block.n_questions, np.nan)
         if agree.any():
             variance = np.where(block.of_panel(agree), 0.0, variance)
-        wrong = np.stack([~np.isfinite(x), np.isnan(variance)]).astype(np.float64)
+        flaws = np.stack([~np.isfinite(x), np.isnan(variance)]).astype(np.float64)
         return Visit(
-            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in wrong]),
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in flaws]),
             questions={
                 vectors.OFFSET: x,
                 vectors.AGGREGATE: block.centre + x,

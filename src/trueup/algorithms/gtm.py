@@ -22,7 +22,7 @@ from trueup.algorithms.contract import Algorithm, State
 from trueup.core.parameters import LARGEST, SMALLEST, number, yes_or_no
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -82,7 +82,7 @@ class GTM(Algorithm):
     def update(self, state: State, sums: Floats) -> State:
         facts = state.facts
         variance = (2.0 * self.beta + sums[0]) / (2.0 * (self.alpha + 1.0) + facts.n_informative)
-        return state.now(weight=facts.weigh(1.0 / variance), variance=variance)
+        return state.replace(weight=facts.weigh(1.0 / variance), variance=variance)
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats:
         """Return `q_ij + q_0/k_j`: the share of the prior, which sits at the median, seen as a mean of answers."""

@@ -25,7 +25,7 @@ from trueup.core.parameters import SMALLEST, number, one_of
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -89,7 +89,7 @@ class DTD(Algorithm):
 
     def update(self, state: State, sums: Floats) -> State:
         variance = self.variance(state.facts, sums)
-        return state.now(
+        return state.replace(
             weight=state.facts.weigh(self.reward(state.facts.n_informative) / variance),
             variance=variance,
         )
@@ -167,7 +167,7 @@ class Blue(DTD):
         facts = state.facts
         known = self._known(facts)
         variance = np.where(np.isnan(known), self.variance(facts, sums), known)
-        return state.now(weight=1.0 / variance, variance=variance)
+        return state.replace(weight=1.0 / variance, variance=variance)
 
     @staticmethod
     def _known(facts: Facts) -> Floats:

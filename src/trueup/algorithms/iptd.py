@@ -21,7 +21,7 @@ from trueup.algorithms.contract import Algorithm, State
 from trueup.core.parameters import number, one_of
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -99,7 +99,7 @@ class IPTD(Algorithm):
         fault = np.where(some, fault, 1.0)  # a panel in which all agree
         weight = facts.weigh(1.0 / fault)
         weight = weight / facts.spread(facts.panel_sum(weight))
-        return state.now(weight=weight, fault=fault, proxy=proxy)
+        return state.replace(weight=weight, fault=fault, proxy=proxy)
 
     def _ridge(self, facts: Facts, proxy: Floats, mean: Floats) -> Floats:
         """Least squares of the pairwise distances on the sum of two faults, with penalty lam/2."""

@@ -86,7 +86,7 @@ class KDEm(Algorithm):
         weight = np.maximum(-np.log(np.maximum(share, np.finfo(float).tiny)), 0.0)
         none = facts.spread(facts.panel_sum(weight * facts.informative)) <= 0
         weight = np.maximum(weight, SMALLEST_WEIGHT)
-        return state.now(weight=facts.weigh(np.where(none, 1.0, weight)))
+        return state.replace(weight=facts.weigh(np.where(none, 1.0, weight)))
 
     def truths(self, block: Block, state: State) -> Floats:
         share = block.answer_weights(state["weight"])

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.facts import VARIANCE_FLOOR
 from trueup.core.parameters import number
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts, Kind
+    from trueup.algorithms.contract import Kind
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -113,4 +115,4 @@ class WeightedMedian(Algorithm):
         known = facts.worker_variance
         if known is not None:
             weight = np.where(np.isnan(known), weight, np.sqrt(2.0 / known))
-        return state.now(weight=facts.weigh(weight))
+        return state.replace(weight=facts.weigh(weight))

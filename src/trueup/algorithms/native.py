@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.facts import VARIANCE_FLOOR
 from trueup.core.arrays import segment_median
 from trueup.core.parameters import one_of
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine
@@ -80,7 +81,7 @@ class Moderated(Algorithm):
         variance = np.where(facts.informative > 0, variance, level)
         variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
         variance = np.where(variance > 0, variance, 1.0)  # a panel in which all agree
-        return state.now(weight=1.0 / variance, variance=variance)
+        return state.replace(weight=1.0 / variance, variance=variance)
 
     def prior(
         self, state: State, ss: Floats, count: Floats, own: Floats
@@ -108,10 +109,10 @@ class Native(Moderated):
     pseudo_answers = PSEUDO_ANSWERS
 
     def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
-        from trueup.algorithms.screening import set_apart
+        from trueup.algorithms.screening import screen
 
-        apart = set_apart(engine, facts)
-        return apart.engine, apart.facts
+        screening = screen(engine, facts)
+        return screening.engine, screening.facts
 
     def prior(
         self, state: State, ss: Floats, count: Floats, own: Floats

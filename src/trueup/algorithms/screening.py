@@ -1,7 +1,7 @@
-"""What must be set apart before the noise of workers can be seen: gross questions, and constant biases.
+"""Screening: set gross questions aside and subtract constant biases before estimating the noise of workers.
 
-A question with one absurd answer would drown the noise of everybody who answered it. A worker who always says 5 too
-much is not noisy: on a complete panel the bias shifts all questions alike.
+One absurd answer would inflate the noise of everybody who answered the same question. A worker who always answers 5 too
+high is not noisy: on a complete panel its bias shifts all questions alike.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.facts import count
+from trueup.algorithms.facts import count_answers, pooled_variance
 from trueup.core.arrays import offsets, rectangles, segment_max, segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
@@ -20,42 +20,42 @@ from trueup.engines.question_sample import sample_questions
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Engine, Kept
 
-#: A question is gross if its variance exceeds this many times the mean of the quieter nine tenths.
+#: A question is gross if its variance exceeds this many times the mean of the nine tenths with the smallest variance.
 GROSS = 100.0
-#: Questions with two answers below which none is called gross.
-FEWEST = 5
-#: Share of the sum of squares that the other answers may have where one answer is to blame.
-REST = 0.05
-#: Of the sample of questions of a very large problem; the same for everybody.
+#: A panel with fewer questions that have two answers has no gross questions.
+FEWEST_QUESTIONS = 5
+#: A single answer makes a question gross if the other answers have at most this share of its sum of squares.
+REST_SHARE = 0.05
+#: Seed for the sample of questions of a very large problem.
 SEED = 0
-#: Biases whose variance is less than this share of the noise are rounding.
+#: Biases whose variance is below this share of the noise are rounding error.
 ROUNDING = 1e-9
-#: Noise below this share of the pooled variance is rounding: where biases explain all there is nothing to weigh.
+#: Noise below this share of the pooled variance is rounding error: the biases explain everything.
 EXACT = 1e-26
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """The answers without gross questions and biases, and what was taken away.
+class Screening:
+    """The answers without gross questions and biases, and a record of both.
 
     Attributes
     ----------
     engine : Engine
-        Passes over the answers less the bias of their worker, gross questions aside.
+        Engine over the answers minus the bias of their worker, gross questions set aside.
     facts : Facts
-        What is known of these answers; `pool` is their pooled variance.
+        Facts about these answers; `pool` is their pooled variance.
     n_gross : int
-        How many questions were set aside.
+        Number of gross questions.
     marks : pair of arrays
-        Above 0 where a question was set aside, and where a single answer made it so. The engine keeps them as
+        Above 0 for gross questions, and for those that a single answer made gross. The engine keeps them as
         `vectors.GROSS` and `vectors.ABSURD`.
     freedom : array
-        `f_i = sum_j (1 - 1/k_j)` of each worker: the degrees of freedom of its residuals from the means.
+        `f_i = sum_j (1 - 1/k_j)` of each worker: degrees of freedom of its residuals from the means.
     """
 
     engine: Engine
@@ -66,106 +66,106 @@ class Apart:
 
     @property
     def gross(self) -> Bools:
-        """Whether each question was set aside."""
+        """Whether each question is gross."""
         return self.marks[0] > 0
 
     @property
     def absurd(self) -> Bools:
-        """Whether it is a single answer that made it gross."""
+        """Whether a single answer made the question gross."""
         return self.marks[1] > 0
 
     def keep_in(self, engine: Engine) -> None:
-        """Let an engine keep the marks, in whose place others may have come."""
+        """Store the marks in an engine again, in case others have replaced them."""
         for name, mark in zip((vectors.GROSS, vectors.ABSURD), self.marks, strict=True):
             engine.keep(name, mark)
 
     @property
     def biased(self) -> Floats:
-        """1 for panels with biases, else 0: the degree of freedom that a worker's bias takes."""
-        assert self.facts.bias_variance is not None  # noqa: S101  set below
+        """1 for panels with biases, else 0: the degree of freedom that the bias of a worker uses up."""
+        assert self.facts.bias_variance is not None  # noqa: S101  set by screen()
         return (self.facts.bias_variance > 0).astype(np.float64)
 
 
-def set_apart(engine: Engine, facts: Facts, *, without: Collection[str] = ()) -> Apart:
-    """Set gross questions and biases apart, in each panel; `without` "gross" or "biases" leaves them in."""
-    if "gross" in without:
+def screen(engine: Engine, facts: Facts, *, skip: Collection[str] = ()) -> Screening:
+    """Set gross questions aside and subtract biases, in each panel; `skip` may name "gross" and "biases"."""
+    if "gross" in skip:
         n_gross = 0
         engine.keep(vectors.GROSS, 0.0)
         engine.keep(vectors.ABSURD, 0.0)
     else:
-        n_gross = gross_questions(engine)
-    rest = engine
+        n_gross = mark_gross_questions(engine)
+    screened = engine
     if n_gross:
-        rest = engine.changed(set_aside, reads=(vectors.GROSS,))
-        found = count(rest)
-        within, overlap = found.panel_sums
-        pool = np.divide(within, overlap, out=np.zeros(len(overlap)), where=overlap > 0)
+        screened = engine.changed(without_gross_questions, reads=(vectors.GROSS,))
+        counts = count_answers(screened)
+        within, overlap = counts.panel_sums
         facts = replace(
             facts,
-            n_informative=found.sums[1],
-            precision=found.sums[2],
-            precision_squared=found.sums[3],
-            pool=pool,
+            n_informative=counts.sums[1],
+            precision=counts.sums[2],
+            precision_squared=counts.sums[3],
+            pool=pooled_variance(within, overlap),
             overlap=overlap,
         )
-    facts, freedom = _find_biases(rest, facts, keep="biases" not in without)
+    facts, freedom = _find_biases(screened, facts, keep="biases" not in skip)
     bias = facts.bias
-    assert bias is not None and facts.bias_variance is not None  # noqa: S101, PT018  just found
+    assert bias is not None and facts.bias_variance is not None  # noqa: S101, PT018  just set
     if facts.bias_variance.any():
 
-        def change(block: Block, kept: Kept) -> Block:
+        def adjust(block: Block, kept: Kept) -> Block:
             aside = kept[vectors.GROSS] > 0 if n_gross else None
             return block.adjusted(bias[block.worker_slice], aside)
 
-        rest = engine.changed(change, reads=(vectors.GROSS,))
+        screened = engine.changed(adjust, reads=(vectors.GROSS,))
     marks = engine.kept(vectors.GROSS), engine.kept(vectors.ABSURD)
-    return Apart(rest, facts, n_gross, marks, freedom)
+    return Screening(screened, facts, n_gross, marks, freedom)
 
 
-def set_aside(block: Block, kept: Kept) -> Block:
+def without_gross_questions(block: Block, kept: Kept) -> Block:
     """Return the block with gross questions set aside."""
     return block.adjusted(None, kept[vectors.GROSS] > 0)
 
 
-def gross_questions(engine: Engine) -> int:
-    """Find the questions with a variance more than 100 times that of the quieter nine tenths; return their number.
+def mark_gross_questions(engine: Engine) -> int:
+    """Mark gross questions in the engine, as `vectors.GROSS` and `vectors.ABSURD`; return their number.
 
-    Only in panels with at least five questions that have two answers. A question is gross by one answer, absurd, if the
-    others have less than a twentieth of its sum of squares: a large number on which all scatter widely is no error.
-    The engine keeps both. Of a very large problem the quieter nine tenths of a sample are taken.
+    A question is gross if its variance is more than 100 times the mean of the nine tenths with the smallest variance,
+    in panels with at least five questions that have two answers. It is absurd if a single answer made it gross: the
+    others have less than a twentieth of its sum of squares. Where all workers scatter widely around a large number, no
+    answer is to blame. For a very large problem the nine tenths are those of a sample of questions.
     """
     sample = sample_questions(engine, SEED)
 
-    def look(block: Block, kept: Kept) -> Visit:
+    def measure(block: Block, kept: Kept) -> Visit:
         counts = block.counts
         variance = block.within / np.maximum(counts - 1.0, 1.0)
         farthest = segment_max(np.abs(block.residuals(block.mean)), block.indptr.astype(np.int64))
         # Without the farthest answer the sum of squares falls by d^2 k / (k - 1).
-        one = farthest**2 * counts / np.maximum(counts - 1.0, 1.0)
-        alone = np.where(counts == 2, True, one >= (1.0 - REST) * block.std**2 * counts)
+        drop = farthest**2 * counts / np.maximum(counts - 1.0, 1.0)
+        one = np.where(counts == 2, True, drop >= (1.0 - REST_SHARE) * block.std**2 * counts)
         variance = np.where(block.informative > 0, variance, np.inf)
         inside = sample.inside(block, kept)
         return Visit(
             panel_sums=segment_sum(inside.astype(np.float64), block.panel_questions)[None],
             questions={
                 vectors.SCREENED_VARIANCE: variance,
-                vectors.SINGLE_OUTLIER: alone.astype(np.float64),
+                vectors.SINGLE_OUTLIER: one.astype(np.float64),
             },
             rows={vectors.SCREENED_VARIANCE: variance[inside]},
         )
 
-    sweep = engine.sweep(look, reads=sample.reads)
+    sweep = engine.sweep(measure, reads=sample.reads)
     limit = _limits(
         sweep.rows[vectors.SCREENED_VARIANCE], offsets(sweep.panel_sums[0].astype(np.int64))
     )
 
     def mark(block: Block, kept: Kept) -> Visit:
         variance = kept[vectors.SCREENED_VARIANCE]
-        gross = (variance > block.of_panel(limit)) & np.isfinite(variance)
-        found = gross.astype(np.float64)
+        is_gross = (variance > block.of_panel(limit)) & np.isfinite(variance)
+        gross = is_gross.astype(np.float64)
         return Visit(
-            panel_sums=segment_sum(found, block.panel_questions)[None],
-            questions={vectors.GROSS: found, vectors.ABSURD: found * kept[vectors.SINGLE_OUTLIER]},
+            panel_sums=segment_sum(gross, block.panel_questions)[None],
+            questions={vectors.GROSS: gross, vectors.ABSURD: gross * kept[vectors.SINGLE_OUTLIER]},
         )
 
     return int(
@@ -176,33 +176,38 @@ def gross_questions(engine: Engine) -> int:
 
 
 def _limits(variance: Floats, borders: Ints) -> Floats:
-    """Return 100 times the mean of the quieter nine tenths of the variances of each panel, infinite where too few."""
+    """Return the variance above which a question is gross, for each panel; infinite with too few questions.
+
+    It is 100 times the mean of the nine tenths of the variances that are smallest.
+    """
     limit = np.full(len(borders) - 1, np.inf)
     filled = np.flatnonzero(borders[1:] > borders[:-1])
     for rows, positions in rectangles(np.append(borders[filled], borders[-1])):
-        here = variance[positions]
-        known = np.isfinite(here).sum(axis=1)
-        quiet = 9 * known // 10
-        alone = len(here) == 1  # of one large panel the order of the quiet ones is not needed
-        below = np.partition(here, max(int(quiet[0]) - 1, 0)) if alone else np.sort(here)
-        counted = np.arange(here.shape[1]) < quiet[:, None]
-        mean = np.sum(below, axis=1, where=counted) / np.maximum(quiet, 1)
-        usable = (known >= FEWEST) & (mean > 0)
+        panels = variance[positions]
+        n_known = np.isfinite(panels).sum(axis=1)
+        n_smallest = 9 * n_known // 10
+        one_panel = len(panels) == 1  # then the order of the smallest is not needed
+        last = max(int(n_smallest[0]) - 1, 0)
+        ordered = np.partition(panels, last) if one_panel else np.sort(panels)
+        is_smallest = np.arange(panels.shape[1]) < n_smallest[:, None]
+        mean = np.sum(ordered, axis=1, where=is_smallest) / np.maximum(n_smallest, 1)
+        usable = (n_known >= FEWEST_QUESTIONS) & (mean > 0)
         limit[filled[rows]] = np.where(usable, GROSS * mean, np.inf)
     return limit
 
 
 def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Floats]:
-    """Estimate the bias of each worker, where biases are more than noise; return it in the facts, and the freedom.
+    """Estimate the bias of each worker; return facts that include it, and the degrees of freedom of each worker.
 
         b_i  = mean_j (x_ij - mean_j)
         s2   = sum (x_ij - mean_j - b_i)^2 / (df - nb)
         tb2  = ( sum_i K_i b_i^2 - s2 sum_i f_i / K_i ) / sum_i f_i
 
-    over workers with at least two informative answers, of whom there are nb + 1. Biases are kept where tb2 > 0.
+    over the nb + 1 workers with at least two informative answers. Biases are 0 in panels where tb2 <= 0, which means
+    that they are no larger than the noise explains.
     """
 
-    def first(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+    def sum_deviations(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
         weight, total = block.weigh(np.ones(block.n_workers))
         mean, inside = total / weight, block.informative
         deviation = block.by_worker(block.weighted, inside) - block.by_worker(
@@ -211,21 +216,21 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
         own = block.by_worker(block.precision, inside / weight)
         return Visit(sums=np.stack([deviation, own]), questions={vectors.ANSWER_MEAN: mean})
 
-    deviation, own = engine.sweep(first).sums
+    deviation, own = engine.sweep(sum_deviations).sums
     freedom = np.maximum(facts.n_informative - own, 0.0)
     several = facts.n_informative >= 2
     bias = np.divide(deviation, facts.precision, out=np.zeros(len(own)), where=several)
 
-    def second(block: Block, kept: Kept) -> Visit:
-        rest = block.residuals(kept[vectors.ANSWER_MEAN])
-        np.subtract(rest, bias[block.worker_slice].take(block.workers), out=rest)
-        np.multiply(rest, rest, out=rest)
+    def sum_squares(block: Block, kept: Kept) -> Visit:
+        squares = block.residuals(kept[vectors.ANSWER_MEAN])
+        np.subtract(squares, bias[block.worker_slice].take(block.workers), out=squares)
+        np.multiply(squares, squares, out=squares)
         if block.precision is not None:
-            np.multiply(rest, block.precision, out=rest)
-        total = block.informative * block.by_question(rest)
+            np.multiply(squares, block.precision, out=squares)
+        total = block.informative * block.by_question(squares)
         return Visit(panel_sums=segment_sum(total, block.panel_questions)[None])
 
-    rest = engine.sweep(second, reads=(vectors.ANSWER_MEAN,)).panel_sums[0]
+    rest = engine.sweep(sum_squares, reads=(vectors.ANSWER_MEAN,)).panel_sums[0]
     with_bias = facts.panel_sum(several.astype(np.float64)) - 1.0
     enough = (with_bias >= 1) & (facts.overlap > with_bias) & (facts.pool > 0)
     s2 = np.divide(rest, facts.overlap - with_bias, out=np.zeros(len(rest)), where=enough)
@@ -234,7 +239,7 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
     above = facts.panel_sum(facts.precision * bias**2) - s2 * facts.panel_sum(share)
     noisy = s2 > EXACT * facts.pool
     tb2 = np.divide(above, below, out=np.zeros(len(rest)), where=enough & (below > 0) & noisy)
-    # What is left of two equal numbers by rounding is no bias.
+    # The difference of two equal numbers is rounding error, not bias.
     tb2 = np.where(keep & (tb2 > ROUNDING * s2), tb2, 0.0)
     bias = np.where(facts.spread(tb2) > 0, bias, 0.0)
     facts = replace(facts, pool=np.where(tb2 > 0, s2, facts.pool), bias=bias, bias_variance=tb2)

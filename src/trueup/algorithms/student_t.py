@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.facts import VARIANCE_FLOOR
 from trueup.core.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts, Kind
+    from trueup.algorithms.contract import Kind
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -108,7 +110,7 @@ class StudentT(Algorithm):
         pool = facts.pool_of_worker
         variance = facts.variance(sums[0] + self.nu0 * pool, facts.n_informative + self.nu0)
         variance = np.where(variance > 0, variance, 1.0)
-        return state.now(weight=facts.weigh(1.0 / variance), variance=variance)
+        return state.replace(weight=facts.weigh(1.0 / variance), variance=variance)
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats:
         share = self.discount(block, state, x)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.contract import VARIANCE_FLOOR, Algorithm, State
+from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.facts import VARIANCE_FLOOR
 from trueup.core.parameters import number
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Facts
+    from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
@@ -78,7 +79,7 @@ class SubjectBias(Algorithm):
         ss = np.maximum(sums[1] - facts.precision * bias**2, 0.0)
         variance = facts.variance(ss + self.nu0 * pool, facts.n_informative + self.nu0)
         weight = 1.0 / np.where(variance > 0, variance + self.epsilon, 1.0)
-        return state.now(weight=facts.weigh(weight), bias=bias, variance=variance)
+        return state.replace(weight=facts.weigh(weight), bias=bias, variance=variance)
 
     def finish(self, state: State, sums: Floats) -> State:
         """Take the biases at the final truths and let them average to zero."""
@@ -87,7 +88,7 @@ class SubjectBias(Algorithm):
         count = facts.panel_sum(facts.informative)
         shift = facts.panel_sum(bias * facts.informative) / np.maximum(count, 1.0)
         shift = facts.spread(shift)
-        return state.now(bias=(bias - shift) * facts.informative, shift=shift)
+        return state.replace(bias=(bias - shift) * facts.informative, shift=shift)
 
     @staticmethod
     def _bias(facts: Facts, sums: Floats) -> Floats:

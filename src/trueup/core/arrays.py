@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Floats: TypeAlias = NDArray[np.float64]
+"""An array of double precision numbers."""
 Ints: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.int32 | np.int64]
 Bools: TypeAlias = NDArray[np.bool_]

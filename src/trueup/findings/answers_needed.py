@@ -212,7 +212,7 @@ def _typical(estimate: Estimate) -> float:
     noise = estimate.second_step.noise or worker_noise(
         estimate.answers, bias=estimate.aggregate.bias
     )
-    judged = noise.count > 0
+    judged = noise.n_informative > 0
     if not judged.any():
         return 0.0
     return float(np.median(noise.variance[judged]) + noise.bias_variance.max())

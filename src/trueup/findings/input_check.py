@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.algorithms.facts import survey
+from trueup.algorithms.facts import gather_facts
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import counted
 from trueup.pipeline.auto_method import FEWEST_WORKERS
@@ -68,7 +68,7 @@ def examine(answers: Answers) -> Checkup:
     the second step: it needs 4 questions, there are 2
     """
     counts, origin = answers.counts, answers.origin
-    facts = survey(MemoryEngine(answers))
+    facts = gather_facts(MemoryEngine(answers))
     lone = int((counts < 2).sum())
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [

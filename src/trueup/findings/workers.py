@@ -344,10 +344,10 @@ def _judged(known: Known, sample: Sample, together: Together) -> WorkerTable:
 
     shared = facts.n_informative.astype(np.int64)
     if known.noise is None:
-        count, kurtosis = spread(seen.count, 0.0), _kurtosis(seen)
+        count, kurtosis = spread(seen.n_informative, 0.0), _kurtosis(seen)
         variance, lower, upper = (spread(each, np.nan) for each in _noise(seen, kurtosis))
     else:
-        count = known.noise.count
+        count = known.noise.n_informative
         variance, lower, upper = _noise(known.noise, _kurtosis(seen))
     if known.biases is not None:
         value, error = known.biases.value, known.biases.std_error
@@ -402,7 +402,7 @@ def _noise(noise: WorkerNoise, kurtosis: float) -> tuple[Floats, Floats, Floats]
     """Return the variance of each worker and its 95% interval, NaN where there is nothing to learn it from."""
     from scipy.special import chdtri
 
-    known = (noise.count > 0) & (noise.pool > 0)
+    known = (noise.n_informative > 0) & (noise.pool > 0)
     freedom = (noise.freedom + PSEUDO) / (1.0 + 0.5 * kurtosis)
     variance = np.where(known, noise.variance, np.nan)
     # chdtri takes the probability above
@@ -436,7 +436,7 @@ def _kurtosis(noise: WorkerNoise) -> float:
         ]
         return Visit(panel_sums=np.array([[row.sum()] for row in rows]))
 
-    n, second, fourth, share = noise.apart.engine.sweep(visit).panel_sums[:, 0]
+    n, second, fourth, share = noise.screening.engine.sweep(visit).panel_sums[:, 0]
     if second <= 0:
         return 0.0
     return float(np.clip((n * fourth / second**2 - 3.0) * n / share, 0.0, MOST_KURTOSIS))
@@ -444,7 +444,7 @@ def _kurtosis(noise: WorkerNoise) -> float:
 
 def _far_off(noise: WorkerNoise) -> tuple[Floats, Floats]:
     """Return how many answers of each worker are far off, and their share; biases are taken off."""
-    engine, facts = noise.apart.engine, noise.apart.facts
+    engine, facts = noise.screening.engine, noise.screening.facts
     n = facts.n_workers
     far = np.zeros(n)
     count = np.zeros(n)
@@ -477,8 +477,8 @@ def _deviation_of_an_answer(noise: WorkerNoise) -> float:
         count = float(several.sum())
         return Visit(panel_sums=np.array([[middle * count], [count]]))
 
-    total, count = noise.apart.engine.sweep(visit).panel_sums[:, 0]
+    total, count = noise.screening.engine.sweep(visit).panel_sums[:, 0]
     if count == 0:
         return 0.0
     middle = float(total / count)
-    return NORMAL * middle if middle > 0 else float(np.sqrt(noise.apart.facts.pool.max()))
+    return NORMAL * middle if middle > 0 else float(np.sqrt(noise.screening.facts.pool.max()))

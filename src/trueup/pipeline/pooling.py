@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.contract import State
-from trueup.algorithms.facts import survey
+from trueup.algorithms.facts import gather_facts
 from trueup.answers.block import Block
 from trueup.core.arrays import offsets
 from trueup.engines import vectors
@@ -100,7 +100,7 @@ class Voices:
 
         The members of a group share its weight equally, and each has the noise of the voice.
         """
-        of, facts = self.speaker, survey(engine)
+        of, facts = self.speaker, gather_facts(engine)
         values = {name: value[of] for name, value in aggregate.state.values.items()}
         values["weight"] = values["weight"] / np.bincount(of)[of]
         variance = aggregate.noise if noise is None else noise.variance
@@ -117,7 +117,7 @@ class Voices:
         """Undo `tell`: return the aggregate of the voices, in the engine that hears them."""
         values = dict(aggregate.state.values)
         values["weight"] = values["weight"] * np.bincount(self.speaker)[self.speaker]
-        state = State(survey(engine), values, aggregate.state.step)
+        state = State(gather_facts(engine), values, aggregate.state.step)
         return replace(aggregate, engine=engine, state=state)
 
 

@@ -17,7 +17,7 @@ from trueup.shrinkage.adaptive_prior import PriorChoice
 from trueup.shrinkage.contract import Posterior
 from trueup.variance import Certainty, certainty, worker_noise
 from trueup.variance.intervals import Width
-from trueup.variance.moderated import keep_own_variance, moderated
+from trueup.variance.moderated import keep_bias_variance, moderated
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -180,7 +180,7 @@ def second_step(
     """
     engine, facts = aggregate.engine, aggregate.facts
     if noise is not None:
-        noise.apart.keep_in(engine)
+        noise.screening.keep_in(engine)
     # Known variances need no second answer to a question.
     given = variance is not None and not isinstance(variance, str)
     alone = (facts.overlap == 0) & (not aggregate.algorithm.needs_variance) & (not given)
@@ -203,7 +203,7 @@ def second_step(
     if halves is not None:
         prior_choice = PriorChoice.of(prior, engine.problem.n_answers)
     if biases is not None:
-        keep_own_variance(aggregate, biases.std_error**2)
+        keep_bias_variance(aggregate, biases.std_error**2)
         sure = replace(sure, shift=sure.shift + biases.shift, shift_nu=biases.shift_nu)
     totals = _move(engine, prior, sure, beside, alone, extra=biases is not None)
     posterior = Posterior(

@@ -29,7 +29,7 @@ from trueup.variance.intervals import student_quantile
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
-    from trueup.algorithms.driver import Aggregate, Believed
+    from trueup.algorithms.driver import Aggregate, StartingPoint
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats, Ints
     from trueup.core.progress import Progress
@@ -126,7 +126,7 @@ def solve(
     groups: Ints | None = None,
     covariates: Floats | None = None,
     gold: bool = False,
-    start: Believed | None = None,
+    start: StartingPoint | None = None,
     prior_choice: PriorChoice | None = None,
 ) -> Solution:
     """Run both steps; the first goes on from `start`, what is believed of the workers already.
@@ -145,7 +145,7 @@ def solve(
     aggregate = run(
         algorithm,
         clean,
-        learn_from=lesson,
+        train_on=lesson,
         max_iter=plan.max_iter,
         tol=plan.tol,
         start=start,

@@ -12,7 +12,7 @@ from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import QuestionSample
 from trueup.shrinkage.contract import Halves
-from trueup.variance.moderated import shares
+from trueup.variance.moderated import answer_shares
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -48,7 +48,7 @@ def halve(
     tried = _tried(engine, sample, seed)
     first = halves_of(engine.problem, splits, seed)
     sides = np.concatenate([first, ~first], axis=1).astype(np.float64)
-    share_of, variance, bias = shares(aggregate), noise.variance, aggregate.bias
+    share_of, variance, bias = answer_shares(aggregate), noise.variance, aggregate.bias
 
     def visit(block: Block, kept: Kept) -> Visit:
         inside_sample = sample.inside(block, kept)

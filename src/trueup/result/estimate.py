@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup._estimate import Known
-    from trueup.algorithms.contract import Facts
     from trueup.algorithms.driver import Aggregate
+    from trueup.algorithms.facts import Facts
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats

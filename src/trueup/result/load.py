@@ -18,7 +18,7 @@ from trueup import variance as variances
 from trueup._estimate import Known
 from trueup.algorithms.contract import State
 from trueup.algorithms.driver import Aggregate
-from trueup.algorithms.facts import survey
+from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
 from trueup.answers.answers import Answers, Origin
 from trueup.answers.merge import FRAMES
@@ -360,7 +360,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
     weight, noise = workers["weight"], workers["noise"]
     check((weight >= 0).all() and not (noise < 0).any(), "its weights")
     (iterations,), (settled,), (moved,) = about["iterations"], about["settled"], about["moved"]
-    state = State(survey(clean), saved.values, saved.step)
+    state = State(gather_facts(clean), saved.values, saved.step)
     aggregate = Aggregate(
         algorithm=saved.algorithm,
         engine=clean,

@@ -1,16 +1,16 @@
-"""Biases of workers as random effects: shrunk, with standard errors, and taken off before anything else.
+"""Biases of workers as random effects: shrunk, with standard errors, subtracted from the answers before the first step.
 
     x_ij = theta_j + b_i + e_ij,   b_i ~ N(0, tb2),   e_ij ~ N(0, s_i)
 
-With the noise s_i at hand (`trueup.variance.worker_noise`), truths and biases are the solution of Henderson's mixed
-model equations and tb2 is that of the EM algorithm, found by turns:
+Given the noise s_i (`trueup.variance.worker_noise`), truths and biases solve Henderson's mixed model equations, and tb2
+is the EM estimate. They are updated alternately:
 
     t_j = sum_i (x_ij - b_i)/s_i / sum_i 1/s_i,    b_i = sum_j (x_ij - t_j)/s_i / (K_i/s_i + 1/tb2)
     tb2 = mean of b_i^2 + its squared standard error
 
-then the noise is estimated again without these biases. A worker with few answers is believed to have hardly any bias.
-All biases could be larger by the same amount and all truths smaller: the location is fixed by leaving the mean of all
-answers where it is.
+Then the noise is estimated again without these biases. The bias of a worker with few answers is shrunk to nearly 0.
+A constant could be added to all biases and subtracted from all truths; it is chosen so that the mean of all answers
+stays the same.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.screening import set_aside
+from trueup.algorithms.screening import without_gross_questions
 from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
-from trueup.variance.worker_noise import less_bias, worker_noise
+from trueup.variance.worker_noise import subtract_bias, worker_noise
 
 if TYPE_CHECKING:
     from trueup.answers.answers import Answers
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Engine, Kept
     from trueup.variance.worker_noise import WorkerNoise
 
-#: How often the noise of the workers is estimated, and turns in each.
+#: Number of estimates of the worker noise, and largest number of updates with each.
 PASSES = 3
 ROUNDS = 50
-#: The turns end when no bias moves by more than this share of the standard deviation of an answer.
+#: The updates end when no bias moves by more than this share of the standard deviation of an answer.
 TOLERANCE = 1e-6
 
 
@@ -47,12 +47,12 @@ class Biases:
     Attributes
     ----------
     value, std_error : arrays
-        Shrunk bias and its standard error, on the scale on which the answers are combined; 0 where none show.
+        Shrunk bias and its standard error, on the scale on which the answers are combined; 0 where no bias shows.
     variance : array
         Variance of the biases of each panel.
     shift, shift_nu : arrays
-        Variance of the mean bias of the workers of each panel, which stays in the answers, and its degrees of freedom.
-        Biases and their standard errors are relative to that mean.
+        Variance of the mean bias of the workers of each panel, which remains in the answers, and its degrees of
+        freedom. Biases and their standard errors are relative to that mean.
     """
 
     value: Floats
@@ -62,30 +62,40 @@ class Biases:
     shift_nu: Floats
 
     def remove(self, engine: Engine) -> Engine:
-        """Return an engine over the answers less the bias of their worker."""
-        return less_bias(engine, self.value) if self.value.any() else engine
+        """Return an engine over the answers minus the bias of their worker."""
+        return subtract_bias(engine, self.value) if self.value.any() else engine
 
 
-def estimate_biases(answers: Answers | Engine) -> Biases:
-    """Estimate the bias of each worker, in each panel."""
+def estimate_biases(answers: Answers | Engine, *, noise: WorkerNoise | None = None) -> Biases:
+    """Estimate the bias of each worker, in each panel.
+
+    Parameters
+    ----------
+    answers : Answers or Engine
+    noise : WorkerNoise, optional
+        `worker_noise(answers)`, where it is already known. An engine must still keep the marks of its gross questions.
+    """
     engine = engine_of(answers)
-    noise = worker_noise(engine)
-    nothing, none = np.zeros(engine.n_workers), np.zeros(engine.problem.n_panels)
-    biases = Biases(nothing, nothing, noise.bias_variance, none, noise.shift_freedom)
-    for again in range(PASSES):
+    if noise is None:
+        noise = worker_noise(engine)
+    elif engine is not answers:
+        noise.screening.keep_in(engine)
+    no_bias, no_shift = np.zeros(engine.n_workers), np.zeros(engine.problem.n_panels)
+    biases = Biases(no_bias, no_bias, noise.bias_variance, no_shift, noise.shift_freedom)
+    for number in range(PASSES):
         if not biases.variance.any():
             break
-        if again:
+        if number:
             noise = worker_noise(engine, bias=biases.value)
-        biases = _by_turns(engine, noise, biases)
+        biases = _solve(engine, noise, biases)
     return biases
 
 
-def _by_turns(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
-    """Solve for truths, biases and their variance, the noise of the workers given."""
-    facts = noise.apart.facts
-    if noise.apart.n_gross:
-        engine = engine.changed(set_aside, reads=(vectors.GROSS,))
+def _solve(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
+    """Solve for truths, biases and their variance, given the noise of the workers."""
+    facts = noise.screening.facts
+    if noise.screening.n_gross:
+        engine = engine.changed(without_gross_questions, reads=(vectors.GROSS,))
     weight = 1.0 / np.where(noise.variance > 0, noise.variance, 1.0)
     unit = np.sqrt(np.where(facts.pool > 0, facts.pool, 1.0))
     tb2, bias = before.variance, before.value
@@ -95,9 +105,9 @@ def _by_turns(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
         shifted = weight * bias
 
         def visit(block: Block, kept: Kept, shifted: Floats = shifted) -> Visit:  # noqa: ARG001
-            mine = block.worker_slice
-            total = block.total_weight(weight[mine])
-            t = block.weighted_values(weight[mine]) - block.total_weight(shifted[mine])
+            workers = block.worker_slice
+            total = block.total_weight(weight[workers])
+            t = block.weighted_values(weight[workers]) - block.total_weight(shifted[workers])
             inside = block.informative
             rest = block.by_worker(block.weighted, inside)
             rest -= block.by_worker(block.precision, inside * t / total)
@@ -105,7 +115,7 @@ def _by_turns(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
 
         rest, own = engine.sweep(visit).sums
         prior = facts.spread(np.divide(1.0, tb2, out=np.full(len(tb2), np.inf), where=biased))
-        # The truths are estimates, too: an answer that made up the share p of one says 1 - p of its author.
+        # Truths are estimates: an answer with share p in its truth carries only 1 - p about its worker.
         known = weight * np.maximum(facts.precision - weight * own, 0.0)
         error = 1.0 / (known + prior)
         new = weight * rest / (weight * facts.precision + prior)

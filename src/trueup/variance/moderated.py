@@ -1,19 +1,19 @@
-"""The moderated variance: for any weights and any sparsity, neither fooled by lucky weights nor by one spammer.
+"""The moderated variance, for any weights and any sparsity: robust against lucky weights and single spammers.
 
 The variance of an aggregate `t_j = sum_i p_ij x_ij` is `sum_i p_ij^2 s_i`, if the variances of the workers are known.
-They are not, and the weights were learned from the same answers, so that they favour those who look better than they
-are. Two views bracket the truth:
+They are not known, and the weights were learned from the same answers, so they favour workers who look better than they
+are. Two estimates bracket the variance:
 
-    v1_j = sum_i p_ij^2 s_i      moderated worker variances: weights seen as partly lucky
-    v2_j = sum_i p_ij^2 c_i      variances around this very aggregate: weights taken at face value
+    v1_j = sum_i p_ij^2 s_i      moderated worker variances: the weights are partly luck
+    v2_j = sum_i p_ij^2 c_i      variances around this aggregate: the weights are taken at face value
 
-and the more answers stand behind the weights, the more the first is believed:
+The more answers the weights were learned from, the more the first estimate counts:
 
     g   = clip(sum v2 / sum v1, 0.01, 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
     v_j = g a_j sum v1 / sum a + g tb2 max(Q_j - sum_i P_i^2, 0)
 
-with `a_j` a pattern over questions of more moderated variances, `Q_j = sum_i p_ij^2` and `P_i = sum_j p_ij / m`. The
-last term is the part of the worker biases that does not cancel, 0 in a complete panel.
+`a_j` is the pattern over questions, from more strongly moderated variances, `Q_j = sum_i p_ij^2` and
+`P_i = sum_j p_ij / m`. The last term is the part of the worker biases that does not cancel, 0 in a complete panel.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Kept
     from trueup.variance.contract import Certainty
 
-#: Pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
+#: Number of pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
 PATTERN = 10.0
 CAREFUL = 4.0
-#: Answers behind the weights at which both views count alike.
+#: Number of answers behind the weights at which both estimates count alike.
 EVEN = 4.0
-#: Smallest ratio of the two views that is believed.
+#: Lower limit of the ratio of the two estimates.
 LEAST = 0.01
 
 
-#: The pieces of the recipe and what each is for; `without` leaves some out, to see what they are worth.
+#: The pieces of the recipe and their purpose; `skip` leaves some out, to measure what they contribute.
 PIECES = {
     "gross": "questions with one absurd answer are set aside",
     "biases": "constant biases of workers are not noise",
-    "median level": "worker variances are drawn toward the median worker, not the mean",
+    "median level": "worker variances are pulled toward the median worker, not the mean",
     "unbiased level": "worker variances are rescaled to the unbiased pooled variance",
     "pattern": "questions differ by moderated worker variances, not by raw ones",
-    "luck": "weights are partly believed, the more so the more answers stand behind them",
+    "luck": "weights are trusted in part, and more so if they rest on more answers",
     "careful intervals": "intervals use variances on the safe side",
-    "clipping": "of medians, residuals are clipped and the step is damped by what was clipped off",
-    "freedom": "the prior and the intervals know that the variances are estimates",
+    "clipping": "for medians, residuals are clipped and the step is damped accordingly",
+    "freedom": "the prior and the intervals account for the variances being estimates",
 }
 
 
@@ -68,58 +68,60 @@ def moderated(
     aggregate: Aggregate,
     *,
     noise: WorkerNoise | None = None,
-    without: Collection[str] = (),
+    skip: Collection[str] = (),
 ) -> Certainty:
     """Return the moderated variances of the aggregates of a first step.
 
-    A median of two answers is their mean: where no question has more, robust first steps are taken as linear.
+    `noise` is the worker noise, where it is already known; `skip` names pieces of the recipe to leave out (`PIECES`).
+    A median of two answers is their mean: where no question has more, robust first steps are treated as linear.
     """
-    unknown = set(without) - set(PIECES)
+    unknown = set(skip) - set(PIECES)
     if unknown:
-        raise TrueupError(f"without: {quoted(min(unknown))} is not one of {', '.join(PIECES)}.")
+        raise TrueupError(f"skip: {quoted(min(unknown))} is not one of {', '.join(PIECES)}.")
     engine, facts = aggregate.engine, aggregate.facts
-    if noise is None or without:
-        noise = worker_noise(engine, bias=aggregate.bias, facts=facts, without=without)
+    if noise is None or skip:
+        noise = worker_noise(engine, bias=aggregate.bias, facts=facts, skip=skip)
     if aggregate.kind == "robust" and facts.most_answers.max() > 2:
-        found = robust(engine, noise, clipped="clipping" not in without)
+        certainty = robust(engine, noise, clipped="clipping" not in skip)
     else:
-        found = _linear(aggregate, noise, without)
-    if "careful intervals" in without:
-        found = replace(found, v_interval=found.v, interval="v")
-    if "freedom" in without:
-        found = replace(found, nu=np.full(len(found.nu), np.inf))
-    return found
+        certainty = _linear(aggregate, noise, skip)
+    if "careful intervals" in skip:
+        certainty = replace(certainty, v_interval=certainty.v, interval=vectors.VARIANCE)
+    if "freedom" in skip:
+        certainty = replace(certainty, nu=np.full(len(certainty.nu), np.inf))
+    return certainty
 
 
-def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) -> Certainty:
+def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> Certainty:
     """Return the variances of weighted means."""
-    engine, facts, count, pool = aggregate.engine, noise.apart.facts, noise.count, noise.pool
-    bias, s, any_gross = facts.bias, noise.variance, noise.apart.n_gross > 0
-    assert bias is not None  # noqa: S101  set with the noise
-    pattern = s if "pattern" in without else (count * s + PATTERN * pool) / (count + PATTERN)
+    engine, facts = aggregate.engine, noise.screening.facts
+    count, pool, s = noise.n_informative, noise.pool, noise.variance
+    bias, any_gross = facts.bias, noise.screening.n_gross > 0
+    assert bias is not None  # noqa: S101  set by screen()
+    pattern = s if "pattern" in skip else (count * s + PATTERN * pool) / (count + PATTERN)
     careful = np.maximum(s, (count * s + CAREFUL * pool) / (count + CAREFUL))
     columns = np.column_stack([np.ones(len(s)), pattern, careful])
-    share_of, own_bias = shares(aggregate), aggregate.bias
+    share_of, own_bias = answer_shares(aggregate), aggregate.bias
 
     def visit(block: Block, kept: Kept) -> Visit:
-        mine = block.worker_slice
+        workers = block.worker_slice
         share = share_of(block, kept)
         usable = (block.counts >= 2) & (kept[vectors.GROSS] == 0)
         inside = block.informative * usable
-        # What the share of an answer squared is multiplied with: its variance is s_i / precision.
+        # Squared shares are divided by the precision, because the variance of an answer is s_i / precision.
         squared = share * share
         noisy = squared if block.precision is None else squared / block.precision
-        question = block.by_question(noisy, columns[mine]).T
+        question = block.by_question(noisy, columns[workers]).T
         own = question[0] if noisy is squared else block.by_question(squared)
-        y = block.values - bias[mine].take(block.workers)
+        y = block.values - bias[workers].take(block.workers)
         if own_bias is not None:
-            y -= own_bias[mine].take(block.workers)
+            y -= own_bias[workers].take(block.workers)
         y -= block.spread(block.by_question(share * y))
         y *= y
         if block.precision is not None:
             y *= block.precision
         ones = np.ones(block.n_questions)
-        now = {
+        per_question = {
             vectors.WEIGHT_SQUARES: own,
             vectors.MODERATED_SUM: question[1],
             vectors.CAREFUL_SUM: question[2],
@@ -127,7 +129,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
         if any_gross:
             rest = np.maximum(1.0 - share, np.finfo(float).tiny)
             rest = np.where(block.spread(kept[vectors.GROSS]) > 0, rest, 1.0)
-            now[vectors.RESIDUAL_SUM] = block.by_question(
+            per_question[vectors.RESIDUAL_SUM] = block.by_question(
                 squared * block.residuals(kept[vectors.OFFSET]) ** 2 / rest
             )
         by_worker = block.by_worker(share, np.column_stack([ones, inside])).T
@@ -137,21 +139,21 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
             block.by_worker(y, inside),
         ]
         level = segment_sum(question[1] * usable, block.panel_questions)
-        return Visit(sums=np.stack(sums), panel_sums=level[None], questions=now)
+        return Visit(sums=np.stack(sums), panel_sums=level[None], questions=per_question)
 
     sweep = engine.sweep(visit, reads=(vectors.OFFSET, vectors.GROSS))
     share, inside, squared, rest = sweep.sums
     freedom = count - inside
     around = np.divide(rest, freedom, out=np.zeros(len(rest)), where=freedom > 1e-12 * count)
     total = facts.panel_sum(squared * s)
-    lucky = _luck(
+    luck = _luck_factor(
         total,
         facts.panel_sum(squared * around),
         facts.panel_sum(squared * count),
         facts.panel_sum(squared),
     )
-    if "luck" in without:
-        lucky = np.ones(len(lucky))
+    if "luck" in skip:
+        luck = np.ones(len(luck))
     level = np.divide(total, sweep.panel_sums[0], out=np.zeros(len(total)), where=total > 0)
     tb2 = noise.bias_variance
     questions = np.maximum(np.diff(facts.panel_questions), 1)
@@ -159,9 +161,9 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
 
     def combine(block: Block, kept: Kept) -> Visit:
         own = kept[vectors.WEIGHT_SQUARES]
-        apart = block.of_panel(tb2) * np.maximum(own - block.of_panel(common), 0.0)
-        v = block.of_panel(lucky) * (kept[vectors.MODERATED_SUM] * block.of_panel(level) + apart)
-        v_interval = np.maximum(v, kept[vectors.CAREFUL_SUM] + apart)
+        biases = block.of_panel(tb2) * np.maximum(own - block.of_panel(common), 0.0)
+        v = block.of_panel(luck) * (kept[vectors.MODERATED_SUM] * block.of_panel(level) + biases)
+        v_interval = np.maximum(v, kept[vectors.CAREFUL_SUM] + biases)
         if any_gross:
             single, gross, absurd = (
                 kept[vectors.RESIDUAL_SUM],
@@ -169,7 +171,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
                 kept[vectors.ABSURD] > 0,
             )
             v = np.where(absurd, single, v)
-            # Where all scatter widely the interval does, too, though the step is that of the others.
+            # Where all answers scatter widely the interval is wide, but the step is that of other questions.
             wide = np.where(gross, np.maximum(single, v_interval), v_interval)
             v_interval = np.where(absurd, single, wide)
         return Visit(questions={vectors.VARIANCE: v, vectors.INTERVAL_VARIANCE: v_interval})
@@ -188,18 +190,18 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, without: Collection[str]) 
     return noise.certainty(engine, np.maximum(nu, 1.0), tb2 * common)
 
 
-def _luck(moderated: Floats, face: Floats, behind: Floats, weight: Floats) -> Floats:
-    """Return the factor g of each panel."""
-    answers = np.divide(behind, weight, out=np.ones(len(weight)), where=weight > 0)
-    ratio = np.divide(face, moderated, out=np.ones(len(face)), where=moderated > 0)
-    g: Floats = np.clip(ratio, LEAST, 1.0) ** (EVEN / (EVEN + answers))
+def _luck_factor(v1: Floats, v2: Floats, answers: Floats, weight: Floats) -> Floats:
+    """Return the factor g of each panel; `answers / weight` is K, the number of answers behind the weights."""
+    behind = np.divide(answers, weight, out=np.ones(len(weight)), where=weight > 0)
+    ratio = np.divide(v2, v1, out=np.ones(len(v2)), where=v1 > 0)
+    g: Floats = np.clip(ratio, LEAST, 1.0) ** (EVEN / (EVEN + behind))
     return g
 
 
-def shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
-    """Return what gives the share of each answer of a block in its aggregate; equal ones for a robust first step.
+def answer_shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
+    """Return a function that computes the share of each answer of a block in its aggregate.
 
-    It reads `vectors.OFFSET`.
+    It reads `vectors.OFFSET`. For a robust first step all shares of a question are equal.
     """
     if aggregate.kind == "robust":
         return equal_shares
@@ -217,18 +219,18 @@ def shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
     return of
 
 
-def equal_shares(block: Block, kept: Kept) -> Floats:  # noqa: ARG001  as above
+def equal_shares(block: Block, kept: Kept) -> Floats:  # noqa: ARG001
     """Return `1 / k_j` for each answer."""
     return 1.0 / block.spread(block.counts.astype(np.float64))
 
 
-def keep_own_variance(aggregate: Aggregate, per_worker: Floats) -> None:
-    """Let the engine keep, as `vectors.BIAS_VARIANCE`, `sum_i p_ij^2 u_i` of each question.
+def keep_bias_variance(aggregate: Aggregate, per_worker: Floats) -> None:
+    """Store `sum_i p_ij^2 u_i` of each question in the engine, as `vectors.BIAS_VARIANCE`.
 
-    That is what errors of variance u_i of the workers add to its aggregate. Of a first step that does not say how much
-    each answer counts, equal shares are taken.
+    That is the variance that worker errors of variance u_i (`per_worker`) add to each aggregate. For a first step that
+    does not say how much each answer counts, all shares of a question are equal.
     """
-    share_of = shares(aggregate) if aggregate.has_variance else equal_shares
+    share_of = answer_shares(aggregate) if aggregate.has_variance else equal_shares
 
     def visit(block: Block, kept: Kept) -> Visit:
         share = share_of(block, kept)

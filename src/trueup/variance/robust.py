@@ -1,8 +1,8 @@
-"""The variance of medians and modes: from clipped residuals, and on the safe side.
+"""The variance of medians and modes: estimated from clipped residuals, on the safe side.
 
-The variance of a median of a few heavy-tailed answers cannot be known. Residuals from the median of their question are
-clipped at 2.5 robust standard deviations; the second step is damped by how much of the pooled variance was clipped off,
-and intervals use the clipped variance with a margin.
+The variance of a median of a few heavy-tailed answers cannot be estimated well. Residuals from the median of their
+question are clipped at 2.5 robust standard deviations. The second step is damped by the share of the pooled variance
+that clipping removes, and intervals use the clipped variance with a margin.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from trueup.variance.contract import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
-#: A median absolute deviation times this is the standard deviation, for normal answers.
+#: Standard deviation of normal answers, in median absolute deviations.
 NORMAL = 1.4826
 CLIP = 2.5
 #: Variance of a median of three answers or more, relative to that of a mean.
 MEDIAN = 1.3
 MARGIN = 1.15
-#: Of the sample of questions of a very large problem; the same for everybody.
+#: Seed for the sample of questions of a very large problem.
 SEED = 0
 
 
 def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Certainty:
-    """Return the variances of medians and modes; without clipping the pooled variance is taken."""
-    apart, facts = noise.apart, noise.apart.facts
-    engine, any_gross = apart.engine, apart.n_gross > 0
+    """Return the variances of medians and modes, from the pooled variance if not `clipped`."""
+    engine, facts = noise.screening.engine, noise.screening.facts
+    any_gross = noise.screening.n_gross > 0
     sample = sample_questions(engine, SEED)
     scale = _panel_scales(engine, sample, ROUNDING * np.sqrt(facts.pool))
 
@@ -70,11 +70,11 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
         factor = np.where(block.counts >= 3, MEDIAN, 1.0) / block.counts
         v = factor * block.of_panel(level * kept_share)
         v_interval = MARGIN * factor * block.of_panel(level)
-        # The part of the biases that does not cancel, as for means; their variance knows no clipping, so it is damped.
+        # The part of the biases that does not cancel, as for means. Their variance is not clipped, so damp it.
         biases = block.of_panel(tb2) * np.maximum(factor - block.of_panel(common), 0.0)
         return v + biases * block.of_panel(kept_share), v_interval + biases, factor
 
-    # Gross questions get what is typical of the others.
+    # Gross questions get the typical variance of the others.
     typical = _typical(engine, variances, sample) if any_gross else np.zeros((2, len(level)))
 
     def combine(block: Block, kept: Kept) -> Visit:
@@ -82,10 +82,10 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
         if any_gross:
             gross, absurd = kept[vectors.GROSS] > 0, kept[vectors.ABSURD] > 0
             v, v_interval = (
-                np.where(absurd, block.of_panel(usual) / block.counts, each)
-                for usual, each in zip(typical, (v, v_interval), strict=True)
+                np.where(absurd, block.of_panel(median) / block.counts, variance)
+                for median, variance in zip(typical, (v, v_interval), strict=True)
             )
-            # Where all scatter widely, and not by one absurd answer, the interval does, too.
+            # Where all answers scatter widely, not just one, the interval is wide as well.
             own = np.maximum(block.std**2 * factor, v_interval)
             v_interval = np.where(gross & ~absurd, own, v_interval)
         return Visit(questions={vectors.VARIANCE: v, vectors.INTERVAL_VARIANCE: v_interval})
@@ -99,15 +99,15 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
 def _panel_scales(engine: Engine, sample: QuestionSample, rounding: Floats) -> Floats:
     """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
 
-    The residual of a middle answer is 0 by construction, and where many answers tie the others tell how wide they are.
-    A residual up to `rounding` of its panel is 0. Of a very large problem a sample of questions is taken. The engine
-    keeps `vectors.MEDIAN`.
+    The residual of a middle answer is 0 by construction, and where many answers are tied only the others show the
+    spread. Residuals up to the `rounding` of their panel are 0. For a very large problem a sample of questions is used.
+    The engine keeps `vectors.MEDIAN`.
     """
 
     def visit(block: Block, kept: Kept) -> Visit:
         median, counts = block.median, block.counts
         distance = np.abs(block.residuals(median))
-        # What is left of biases that were taken off is rounding.
+        # Subtracting biases leaves rounding errors.
         distance[distance <= block.spread(block.of_panel(rounding))] = 0.0
         distance *= block.spread(
             sample.inside(block, kept)
@@ -131,7 +131,7 @@ def _typical(
     variances: Callable[[Block], tuple[Floats, Floats, Floats]],
     sample: QuestionSample,
 ) -> Floats:
-    """Return the median of `k v` and of `k v_interval` over the questions that are not gross and have two answers."""
+    """Return the median of `k v` and of `k v_interval` over questions with two answers that are not gross."""
 
     def visit(block: Block, kept: Kept) -> Visit:
         others = sample.inside(block, kept) & (kept[vectors.GROSS] == 0) & (block.counts >= 2)
@@ -152,7 +152,7 @@ def _typical(
 
 
 def _medians(values: Floats, sizes: Floats) -> Floats:
-    """Return the median of runs of these sizes, one for each panel, 0 for an empty one."""
+    """Return the median of consecutive runs of these sizes, one per panel; 0 for an empty run."""
     result = np.zeros(len(sizes))
     filled = np.flatnonzero(sizes)
     for rows, positions in rectangles(offsets(sizes[filled].astype(np.int64))):

@@ -99,7 +99,7 @@ def correlated(flat: Flat, noise: WorkerNoise) -> Errors:
 
 def _round(flat: Flat, noise: WorkerNoise, active: Bools) -> Errors:
     """Test all pairs, the truths made by active workers alone."""
-    facts = noise.apart.facts
+    facts = noise.screening.facts
     bias = facts.bias
     assert bias is not None  # noqa: S101  set with the noise
     typical = float(np.median(noise.variance[facts.n_informative > 0]))
@@ -108,7 +108,9 @@ def _round(flat: Flat, noise: WorkerNoise, active: Bools) -> Errors:
     y = (flat.value - bias[worker]) / unit
     weight = (active / np.maximum(noise.variance / typical, 1.0))[worker]
     total, voices = flat.sums(weight), flat.sums(active[worker].astype(np.float64))
-    gross = noise.apart.gross if flat.questions is None else noise.apart.gross[flat.questions]
+    gross = (
+        noise.screening.gross if flat.questions is None else noise.screening.gross[flat.questions]
+    )
     usable = (voices >= CROWD) & ~gross
     inside = usable.astype(np.float64)
     p = weight / flat.spread(np.where(total > 0, total, 1.0))
