@@ -226,18 +226,19 @@ def test_the_command_finds_the_same_on_every_engine(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ids as text from Parquet; as whole numbers from a CSV file, where they are text to begin with."""
+    """Ids as text and as whole numbers; on disk the latter from a CSV file, where they are text to begin with."""
     if engine == "spark":
         pytest.importorskip("pyspark", reason="needs pyspark")
         from spark_session import session
 
         session()  # which the command takes
     monkeypatch.setattr(question_sample, "MAX_QUESTIONS", 50)
-    source, truth = tmp_path / ("a.parquet" if text else "a.csv"), tmp_path / "truth.csv"
-    if text:
-        answers().to_parquet(source)
-    else:
+    is_csv, truth = engine == "disk" and not text, tmp_path / "truth.csv"
+    source = tmp_path / ("a.csv" if is_csv else "a.parquet")
+    if is_csv:
         answers(text=False).to_csv(source, index=False)
+    else:
+        answers(text=text).to_parquet(source)
     truth.write_text("question,truth\n" + "".join(f"{q},{x!r}\n" for q, x in known(text).items()))
     options = ("--truth", truth, "--method", "mean", "--method", "crh", "--format", "json")
     boards = []

@@ -135,16 +135,17 @@ def answers_frame(
     covariates: Sequence[str] = (),
     gold: str | None = None,
 ) -> Any:
-    """Return the answers of Parquet or delimited text as a Spark DataFrame, with what else is asked for and there."""
+    """Return the answers of Parquet files as a Spark DataFrame, with the other columns that are asked for."""
     from trueup.engines.disk.files import check_alike
-    from trueup.engines.spark.files import Wanted, open_files, read_files
+    from trueup.engines.spark.files import open_files, read_files
     from trueup.io.columns import choose
     from trueup.io.question_data.columns import named
-    from trueup.io.readers.delimited import Layout
     from trueup.io.readers.source import labelled
 
-    layout = Layout.of(reading.sep, reading.decimal, reading.encoding)
-    files = open_files(file, layout)
+    files = open_files(file)
+    for option in ("sep", "decimal", "encoding"):
+        if getattr(reading, option) is not None:
+            raise TrueupError(f"{option}: is for text, and this is Parquet. Leave it out.")
     there = files[0].names
     variances = [name for name in (reading.answer_variance, reading.worker_variance) if name]
     with labelled(files[0].label):
@@ -163,19 +164,9 @@ def answers_frame(
             with labelled(argument), labelled(files[0].label):
                 named(argument, list(dict.fromkeys(names)), roles.question)(there)
     numbers += [each for each in (gold,) if each is not None and each in there]
-    ids = (roles.question, roles.worker)
-    taken = {*ids, roles.answer, *roles.numbers}
-    wanted = Wanted(
-        ids,
-        (
-            roles.answer,
-            *roles.numbers,
-            *(each for each in dict.fromkeys(numbers) if each not in taken),
-        ),
-        tuple(each for each in labels if each not in {*taken, *numbers}),
-    )
-    check_alike(files, wanted.names)
-    return read_files(session, files, wanted, layout)
+    wanted = list(dict.fromkeys([*roles.names, *numbers, *labels]))
+    check_alike(files, wanted)
+    return read_files(session, files, wanted)
 
 
 def _is_column(given: str, there: Sequence[str]) -> bool:

@@ -50,7 +50,9 @@ class ReadOptions:
     @property
     def file_options(self) -> dict[str, Any]:
         """The options of files that were given."""
-        return {name: getattr(self, name) for name in FILE_OPTIONS if getattr(self, name) is not None}
+        return {
+            name: getattr(self, name) for name in FILE_OPTIONS if getattr(self, name) is not None
+        }
 
     @property
     def given(self) -> dict[str, Any]:

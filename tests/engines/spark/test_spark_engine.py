@@ -479,16 +479,16 @@ def test_files_of_answers_and_beside_them_are_taken_on_the_command_line(
     frame["question"] = frame["question"].str[1:].astype(int)
     frame["size"] = frame["question"] % 5
     half = len(frame) // 2
-    frame[:half].to_csv(tmp_path / "answers1.csv", index=False)
+    frame[:half].to_parquet(tmp_path / "answers1.parquet", index=False)
     other_order = frame[half:][["worker", "size", "answer", "question"]]
-    other_order.to_csv(tmp_path / "answers2.csv", index=False, sep=";")
+    other_order.to_parquet(tmp_path / "answers2.parquet", index=False)
     lines = [f"{j},{'film' if j % 2 else 'book'}" for j in range(45)] + ["1,film", "2,"]
     (tmp_path / "kinds.csv").write_text("\n".join(["question,group", *lines]))
     lines = [*(f"{j},{j + 0.5}" for j in range(12)), "3,3.5", "30,"]
     (tmp_path / "gold.csv").write_text("\n".join(["question,truth", *lines]))
     known = ["--groups", "kinds.csv", "--covariates", "size", "--gold", "gold.csv"]
     paths = [str(tmp_path / each) if each.endswith(".csv") else each for each in known]
-    named = ["estimate", str(tmp_path / "answers?.csv"), "--engine", "spark"]
+    named = ["estimate", str(tmp_path / "answers?.parquet"), "--engine", "spark"]
     chosen = ["--method", "mean", "--shrink", "normal", "--out", str(tmp_path / "out.parquet")]
     (tmp_path / "others.csv").write_text("question,group\nx,film\ny,book")
     with pytest.raises(TrueupError, match="--groups: found no question that is in the answers"):
