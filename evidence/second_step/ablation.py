@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evidence.second_step.context import Context
     from trueup.algorithms import Algorithm
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 METHODS: tuple[str | Algorithm, ...] = ("mean", "median", "crh", CATD_PAPER, "native")
 SPARSE = (
@@ -56,7 +56,7 @@ def ablation(context: Context) -> Section:
     if context.quick:
         grids = [(grids[0][0][2:5], (3,), (20,)), (sources, (3,), (20,))]
         methods = ("mean", "median", "native")
-    cells: list[Cell] = []
+    cells: list[StudyCell] = []
     for which, workers, questions in grids:
         sizes = [(n, m) for n in workers for m in questions]
         cells += context.cells_of("ablation", which, sizes, methods, steps, samples=samples)
@@ -123,7 +123,7 @@ def _where(row: dict[str, Any]) -> str:
     return f"{row['data']}, {row['method']}"
 
 
-def _changes(cells: Sequence[Cell], piece: str) -> list[dict[str, Any]]:
+def _changes(cells: Sequence[StudyCell], piece: str) -> list[dict[str, Any]]:
     """Return the change without a piece for each data set and first step, with its error over the sizes."""
     reference = OURS if piece in RULES else BOLD
     rows = []

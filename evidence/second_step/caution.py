@@ -19,14 +19,14 @@ from trueup.shrinkage.normal import CAUTION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 FACTORS = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
 RUN = {"ours, 0.3": 0.3, SHIPPED: CAUTION, OURS: 1.0}
 ALL = "mean of the sets"
 
 
-def caution_rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def caution_rows(cells: Sequence[StudyCell]) -> list[dict[str, Any]]:
     """Return the mean ratio of each data set at each factor, and the mean of the sets."""
     found: dict[tuple[str, int, int, str], dict[str, float]] = {}
     for cell in cells:

@@ -23,7 +23,7 @@ from trueup.study.sources import Drawn, Synthetic
 
 if TYPE_CHECKING:
     from evidence.second_step.context import Context
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 SETS = ("emotions", "pies", "dots", "nflx_public", "calories", "groceries")
 SIZES = ((3, 24), (5, 10), (5, 24), (10, 24), (10, 50))
@@ -71,7 +71,9 @@ CONTAMINATED = (
 def first_step_choice(context: Context) -> Section:
     """Compare the candidates with the one chosen on held-out workers."""
     real, missing = context.here(("emotions",) if context.quick else SETS)
-    plan: list[tuple[Source, tuple[tuple[int, int], ...]]] = [(source, SIZES) for source in real]
+    plan: list[tuple[PanelSource, tuple[tuple[int, int], ...]]] = [
+        (source, SIZES) for source in real
+    ]
     plan += [(source, SIMULATED_SIZES) for source in SIMULATED]
     plan += [(source, CONTAMINATED_SIZES) for source in CONTAMINATED]
     if context.quick:
@@ -169,7 +171,7 @@ def first_step_choice(context: Context) -> Section:
     )
 
 
-def _cell(context: Context, source: Source, n: int, m: int) -> list[dict[str, Any]]:
+def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[str, Any]]:
     """Run all candidates on the panels of a cell, and choose one for each panel."""
     answers, truth = source.draw(context.samples, n, m, seed_of(context.seed, source, n, m))
     losses = []

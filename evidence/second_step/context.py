@@ -14,7 +14,7 @@ from evidence.second_step import rules
 from trueup.algorithms import CATD
 from trueup.datasets import load
 from trueup.errors import TrueupError
-from trueup.study.harness import Cell, Grid, SecondStep, study
+from trueup.study.harness import SecondStep, StudyCell, StudyGrid, study
 from trueup.study.sources import Sampled, Synthetic
 from trueup.study.store import Store
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trueup.algorithms import Algorithm
     from trueup.core.arrays import Ints
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 #: True values that are simulated, by name: options of `trueup.simulate`.
 TRUTHS: dict[str, dict[str, Any]] = {
@@ -100,7 +100,7 @@ class Context:
     seed: int = 0
     progress: bool = True
     rules: Sequence[SecondStep] = field(default_factory=lambda: rules.RULES)
-    cells: list[tuple[str, Cell]] = field(default_factory=list)
+    cells: list[tuple[str, StudyCell]] = field(default_factory=list)
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     code: str = field(default_factory=fingerprint)
@@ -114,16 +114,16 @@ class Context:
     def cells_of(
         self,
         part: str,
-        sources: Sequence[Source],
+        sources: Sequence[PanelSource],
         sizes: Sequence[tuple[int, int]],
         methods: Sequence[str | Algorithm],
         steps: Sequence[SecondStep] | None = None,
         *,
         samples: int | None = None,
         fewer: dict[str, int] | None = None,
-    ) -> list[Cell]:
+    ) -> list[StudyCell]:
         """Run a grid and remember its cells."""
-        grid = Grid(
+        grid = StudyGrid(
             sources=sources,
             sizes=sizes,
             methods=methods,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evidence.second_step.charts import lines
 from evidence.second_step.context import TRUTHS
-from evidence.second_step.rules import Known
+from evidence.second_step.rules import KnownVariance
 from evidence.second_step.words import beyond, by, named, several
 from trueup.report.page import Figure, Section, Table
 from trueup.shrinkage import EBE, Mixture, Normal
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 VARIANCE = 0.3
 JAMES_STEIN, NORMAL, MIXTURE = "James-Stein", "normal prior", "mixture, unchecked"
 STEPS = (
-    SecondStep(JAMES_STEIN, Known(VARIANCE), EBE(positive=True)),
-    SecondStep(NORMAL, Known(VARIANCE), Normal(caution=1.0)),
-    SecondStep(MIXTURE, Known(VARIANCE), Mixture(caution=1.0)),
+    SecondStep(JAMES_STEIN, KnownVariance(VARIANCE), EBE(positive=True)),
+    SecondStep(NORMAL, KnownVariance(VARIANCE), Normal(caution=1.0)),
+    SecondStep(MIXTURE, KnownVariance(VARIANCE), Mixture(caution=1.0)),
 )
 
 

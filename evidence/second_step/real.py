@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evidence.second_step.context import Context
     from trueup.algorithms import Algorithm
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 METHODS: tuple[str | Algorithm, ...] = (
     "mean", "median", "crh", CATD_PAPER, "gtm", "iptd", "kdem", "native",
@@ -103,11 +103,11 @@ def real_data(context: Context) -> Section:
     )
 
 
-def _of(cells: Sequence[Cell], step: str) -> list[Cell]:
+def _of(cells: Sequence[StudyCell], step: str) -> list[StudyCell]:
     return [cell for cell in cells if cell.step == step]
 
 
-def _figures(cells: Sequence[Cell], names: Sequence[str]) -> list[Figure]:
+def _figures(cells: Sequence[StudyCell], names: Sequence[str]) -> list[Figure]:
     shown = [cell for cell in cells if cell.step in names and cell.step != PRINTED]
     ratios = averages(shown, "source", "n", "step", of=median)
     best = averages(_of(cells, OURS), "source", "n", value="oracle", of=median)
@@ -133,7 +133,7 @@ def _figures(cells: Sequence[Cell], names: Sequence[str]) -> list[Figure]:
     ]
 
 
-def _summary(cells: Sequence[Cell], names: Sequence[str]) -> Table:
+def _summary(cells: Sequence[StudyCell], names: Sequence[str]) -> Table:
     """Cells that can be helped and cells that cannot, by data set."""
     rows = []
     for (source,), each in by(cells, "source").items():
@@ -159,15 +159,15 @@ def _summary(cells: Sequence[Cell], names: Sequence[str]) -> Table:
     return Table(title, heads, [row for _, row in rows])
 
 
-def _mean(cells: Sequence[Cell]) -> float:
+def _mean(cells: Sequence[StudyCell]) -> float:
     return round(mean(cell.ratio for cell in cells), 3)
 
 
-def _worst(cells: Sequence[Cell]) -> float:
+def _worst(cells: Sequence[StudyCell]) -> float:
     return round(max((cell.ratio for cell in cells), default=float("nan")), 3)
 
 
-def _by_method(cells: Sequence[Cell]) -> Table:
+def _by_method(cells: Sequence[StudyCell]) -> Table:
     """Ratios of each first step, averaged over m."""
     workers = sorted({cell.n for cell in cells})
     rows = []
@@ -191,7 +191,7 @@ def _by_method(cells: Sequence[Cell]) -> Table:
     )
 
 
-def _share_of_oracle(cells: Sequence[Cell]) -> Table:
+def _share_of_oracle(cells: Sequence[StudyCell]) -> Table:
     rows = []
     for (method,), each in by(_of(cells, OURS), "method").items():
         worth = [cell for cell in each if cell.oracle_b > 0 and 1 - cell.oracle > GAIN]
@@ -206,7 +206,7 @@ def _share_of_oracle(cells: Sequence[Cell]) -> Table:
     )
 
 
-def _coverage(mine: Sequence[Cell]) -> Table:
+def _coverage(mine: Sequence[StudyCell]) -> Table:
     workers = sorted({cell.n for cell in mine})
     rows = [
         [source, *(round(mean(c.coverage for c in each if c.n == n), 2) for n in workers)]
@@ -219,7 +219,7 @@ def _coverage(mine: Sequence[Cell]) -> Table:
     )
 
 
-def _points(context: Context, cells: Sequence[Cell]) -> None:
+def _points(context: Context, cells: Sequence[StudyCell]) -> None:
     """Note the figures that have a range they should be in."""
 
     def average(source: str, method: str, n: int, step: str = OURS) -> float:

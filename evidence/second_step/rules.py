@@ -81,7 +81,7 @@ class Without:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownVariance:
     """A variance that is known, the same for all questions."""
 
     value: float

@@ -18,7 +18,7 @@ from trueup.study.harness import SecondStep
 
 if TYPE_CHECKING:
     from evidence.second_step.context import Context
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 UNAWARE = "ours, told nothing"
 ROBUST = ("mean", "median", "native")
@@ -123,12 +123,12 @@ def _emotions(context: Context) -> Labelled:
     )
 
 
-def _unaware(cells: list[Cell], source: str) -> float:
+def _unaware(cells: list[StudyCell], source: str) -> float:
     return mean(cell.ratio for cell in cells if cell.source == source and cell.step == UNAWARE)
 
 
 def _rows(
-    cells: list[Cell], bayes: dict[str, float]
+    cells: list[StudyCell], bayes: dict[str, float]
 ) -> tuple[list[list[object]], list[dict[str, object]]]:
     """Return the rows of the table, the worst first, and the points of the chart in the same order."""
     rows, points = [], []
@@ -154,7 +154,7 @@ def _rows(
     return rows, points
 
 
-def _points(context: Context, cells: list[Cell], bayes: dict[str, float]) -> None:
+def _points(context: Context, cells: list[StudyCell], bayes: dict[str, float]) -> None:
     found = {(c.source, c.step): c.ratio for c in cells if c.method == "mean"}
     name = UNEVEN[1].name
     ours, right, best = found[name, OURS], found[name, RIGHT], bayes[name]

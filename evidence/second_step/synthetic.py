@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evidence.second_step.context import Context
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 METHODS = ("mean", "crh", "native")
 #: Coverage that is asked for, averaged over n; a constant truth is covered more often by construction.
@@ -101,7 +101,7 @@ def _say(row: dict[str, object]) -> str:
     return f"{row['source']}, {row['method']}, m={row['m']}: {row['coverage']:.3f}"
 
 
-def _figures(cells: Sequence[Cell], context: Context) -> list[Figure]:
+def _figures(cells: Sequence[StudyCell], context: Context) -> list[Figure]:
     native = [cell for cell in cells if cell.method == "native"]
     mine = [cell for cell in cells if cell.step == OURS]
     note = f"Averages over the numbers of workers, native first step. {context.samples:,} panels a cell."
@@ -135,7 +135,7 @@ def _figures(cells: Sequence[Cell], context: Context) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _summary(cells: Sequence[Cell], steps: Sequence[str]) -> Table:
+def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> Table:
     """Means, worst cells and coverage by truth and first step."""
     questions = sorted({cell.m for cell in cells})
     rows = []

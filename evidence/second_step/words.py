@@ -12,7 +12,7 @@ from trueup.report.page import Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 #: Rows of the worst cells that are shown; all are in the files.
 SHOWN = 25
@@ -25,33 +25,33 @@ def mean(values: Iterable[float]) -> float:
     return float(np.mean(finite)) if finite else float("nan")
 
 
-def errors_above(cell: Cell, limit: float = 1.0) -> float:
+def errors_above(cell: StudyCell, limit: float = 1.0) -> float:
     """Return by how many standard errors the ratio of a cell is above a limit."""
     if not cell.ratio_se > 0:
         return 0.0 if cell.ratio <= limit else float("inf")
     return (cell.ratio - limit) / cell.ratio_se
 
 
-def beyond(cells: Iterable[Cell], limit: float = 1.0, errors: float = 2.0) -> list[Cell]:
+def beyond(cells: Iterable[StudyCell], limit: float = 1.0, errors: float = 2.0) -> list[StudyCell]:
     """Return the cells that are above a limit beyond chance, the worst first."""
     found = [cell for cell in cells if errors_above(cell, limit) > errors]
     return sorted(found, key=lambda cell: -cell.ratio)
 
 
-def by(cells: Iterable[Cell], *names: str) -> dict[tuple[Any, ...], list[Cell]]:
+def by(cells: Iterable[StudyCell], *names: str) -> dict[tuple[Any, ...], list[StudyCell]]:
     """Group cells by some of their columns, in the order in which they come."""
 
-    def key(cell: Cell) -> tuple[Any, ...]:
+    def key(cell: StudyCell) -> tuple[Any, ...]:
         return tuple(getattr(cell, name) for name in names)
 
-    found: dict[tuple[Any, ...], list[Cell]] = {}
+    found: dict[tuple[Any, ...], list[StudyCell]] = {}
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
     return found
 
 
 def averages(
-    cells: Iterable[Cell], *names: str, value: str = "ratio", of: Callable[..., float] = mean
+    cells: Iterable[StudyCell], *names: str, value: str = "ratio", of: Callable[..., float] = mean
 ) -> list[dict[str, Any]]:
     """Average a column over the cells that agree in some others, as rows for a chart."""
     return [
@@ -65,9 +65,9 @@ def median(values: Iterable[float]) -> float:
     return float(np.median(list(values)))
 
 
-def worst_cells(cells: Sequence[Cell], steps: Sequence[str], title: str = "") -> Table:
+def worst_cells(cells: Sequence[StudyCell], steps: Sequence[str], title: str = "") -> Table:
     """List the cells in which ours does worst, with the other second steps beside it."""
-    found: dict[Key, dict[str, Cell]] = {}
+    found: dict[Key, dict[str, StudyCell]] = {}
     for cell in cells:
         found.setdefault((cell.source, cell.n, cell.m, cell.method), {})[cell.step] = cell
     mine = sorted(
@@ -97,7 +97,7 @@ def several(values: Sequence[str], most: int = 4) -> str:
     return "; ".join(values[:most]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def named(cell: Cell) -> str:
+def named(cell: StudyCell) -> str:
     """Name a cell and its ratio."""
     return (
         f"{cell.source} {cell.method} n={cell.n} m={cell.m}: {cell.ratio:.2f} ± {cell.ratio_se:.2f}"

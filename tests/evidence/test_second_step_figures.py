@@ -20,7 +20,7 @@ from trueup.datasets import load
 from trueup.pipeline.auto_method import CANDIDATES, choose
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Adaptive, Normal
-from trueup.study import Grid, Sampled, SecondStep, study
+from trueup.study import Sampled, SecondStep, StudyGrid, study
 from trueup.study.harness import ratio_error
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def ratios(
 ) -> list[tuple[int, str, float, float]]:
     """Workers, method, IR and its standard error of every cell."""
     sizes = [(n, m) for n in workers for m in questions]
-    grid = Grid([source], sizes, methods, STEP, samples=panels, seed=1)
+    grid = StudyGrid([source], sizes, methods, STEP, samples=panels, seed=1)
     return [(each.n, each.method, each.ratio, each.ratio_se) for each in study(grid)]
 
 

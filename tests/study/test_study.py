@@ -15,10 +15,10 @@ from trueup.core.progress import Progress
 from trueup.shrinkage import EBE
 from trueup.study import (
     PAPER_STEPS,
-    Cell,
-    Grid,
     Sampled,
     SecondStep,
+    StudyCell,
+    StudyGrid,
     Synthetic,
     harness,
     ratio_interval,
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 SYNTHETIC = Synthetic("normal truth", {"truth_scale": 0.7})
 
 
-def small_grid(**changes: Any) -> Grid:
+def small_grid(**changes: Any) -> StudyGrid:
     options: dict[str, Any] = {
         "sources": [SYNTHETIC],
         "sizes": [(3, 6), (5, 8)],
         "methods": ["mean", "crh"],
         "samples": 30,
     }
-    return Grid(**(options | changes))
+    return StudyGrid(**(options | changes))
 
 
-def by_name(cells: list[Cell]) -> dict[tuple[Any, ...], Cell]:
+def by_name(cells: list[StudyCell]) -> dict[tuple[Any, ...], StudyCell]:
     return {(c.source, c.n, c.m, c.method, c.step): c for c in cells}
 
 
@@ -97,7 +97,9 @@ def test_a_stopped_run_goes_on_where_it_was(
     ran: list[str] = []
     real = harness._run
 
-    def counted(grid: Any, source: Any, n: int, m: int, algorithm: Any, drawn: Any) -> list[Cell]:
+    def counted(
+        grid: Any, source: Any, n: int, m: int, algorithm: Any, drawn: Any
+    ) -> list[StudyCell]:
         if len(ran) == 2:
             raise KeyboardInterrupt
         ran.append(f"{n}x{m} {algorithm.name}")

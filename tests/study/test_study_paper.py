@@ -13,7 +13,7 @@ from trueup import TrueupError
 from trueup.report.bundle import bundle
 from trueup.study import paper
 from trueup.study.paper import alpha
-from trueup.study.paper.alpha import ROWS, Row, ratio_of
+from trueup.study.paper.alpha import ROWS, AlphaRow, ratio_of
 from trueup.study.paper.cells import constant_truth, narrowest, uniform, variable_truth
 from trueup.study.paper.context import Context
 from trueup.study.paper.known import known_competence, table_one
@@ -39,7 +39,7 @@ def test_table_one_is_reproduced_and_its_slip_shown(context: Context) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_ratios_of_the_alpha_table(row: Row) -> None:
+def test_ratios_of_the_alpha_table(row: AlphaRow) -> None:
     truths, samples = (3, 2000) if row.n * row.m > 200 else (8, 3000)
     low, high = row.reproduced
     assert low <= ratio_of(row, truths, samples, seed=1) <= high

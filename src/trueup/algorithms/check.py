@@ -55,7 +55,7 @@ def check_algorithm(algorithm: Algorithm, *, max_iter: int = 5) -> list[str]:
         raise TrueupError(
             f"algorithm: found {quoted(algorithm)}, expected an Algorithm such as CRH()."
         )
-    battery = _Battery(algorithm, max_iter)
+    battery = _AlgorithmBattery(algorithm, max_iter)
     passed = []
     for check in CHECKS:
         name = check.__name__.strip("_")
@@ -67,7 +67,7 @@ def check_algorithm(algorithm: Algorithm, *, max_iter: int = 5) -> list[str]:
     return passed
 
 
-class _Battery:
+class _AlgorithmBattery:
     """An algorithm, how to run it, and the answers it is tried on."""
 
     def __init__(self, algorithm: Algorithm, max_iter: int) -> None:
@@ -105,7 +105,7 @@ class _Battery:
         self.expect(gap <= tolerance, f"{what}: differs by {gap:.2g} of the spread")
 
 
-def _finite(battery: _Battery) -> None:
+def _finite(battery: _AlgorithmBattery) -> None:
     """Ordinary, sparse and degenerate answers give finite truths, weights and variances."""
     matrix = battery.matrix
     shapes: dict[str, Floats] = {
@@ -135,21 +135,21 @@ def _finite(battery: _Battery) -> None:
         )
 
 
-def _unanimous(battery: _Battery) -> None:
+def _unanimous(battery: _AlgorithmBattery) -> None:
     """Where all agree, that is the truth."""
     agreed = np.array([1.1, -2.7, 3.3, 0.0])
     found = battery.run(battery.answers(np.tile(agreed, (4, 1))))
     battery.expect(bool((found.x == agreed).all()), "unanimous answers are not the truth")
 
 
-def _weights_sum_to_one(battery: _Battery) -> None:
+def _weights_sum_to_one(battery: _AlgorithmBattery) -> None:
     answers = battery.answers(np.stack([battery.matrix, battery.matrix[:, ::-1]]))
     weight = battery.run(answers).weight
     total = np.bincount(answers.worker_panel, weight).astype(np.float64)
     battery.same(total, np.ones(2), "sum of the worker weights of a panel")
 
 
-def _shares(battery: _Battery) -> None:
+def _shares(battery: _AlgorithmBattery) -> None:
     """Shares of the answers sum to 1 in every question."""
     answers = battery.answers(battery.matrix)
     found = battery.run(answers)
@@ -162,7 +162,7 @@ def _shares(battery: _Battery) -> None:
         battery.same(block.by_question(share), np.ones(block.n_questions), "sum of shares")
 
 
-def _affine(battery: _Battery) -> None:
+def _affine(battery: _AlgorithmBattery) -> None:
     """Adding a constant or changing the unit carries through."""
     base = battery.run(battery.answers(battery.matrix))
     for factor, shift in ((1.0, 1e3), (1e-6, 0.0), (1e6, -5e6), (-2.0, 1.0)):
@@ -173,7 +173,7 @@ def _affine(battery: _Battery) -> None:
         )
 
 
-def _order(battery: _Battery) -> None:
+def _order(battery: _AlgorithmBattery) -> None:
     """Order of workers and questions changes nothing but the order of the results."""
     base = battery.run(battery.answers(battery.matrix))
     rng = np.random.default_rng(3)
@@ -184,7 +184,7 @@ def _order(battery: _Battery) -> None:
     battery.same(moved.weight, base.weight[workers], "weights after reordering")
 
 
-def _blocks(battery: _Battery) -> None:
+def _blocks(battery: _AlgorithmBattery) -> None:
     """However the questions are cut into blocks, and however many threads there are."""
     answers = battery.answers(battery.matrix)
     base = battery.run(answers)
@@ -196,7 +196,7 @@ def _blocks(battery: _Battery) -> None:
             battery.same(found.noise, base.noise, f"variances with blocks of {size} answers")
 
 
-def _panels(battery: _Battery) -> None:
+def _panels(battery: _AlgorithmBattery) -> None:
     """A batch of panels gives what its panels give one by one."""
     other = battery.matrix * 100.0 + 3.0
     other[:, :5] = 1.0
@@ -216,7 +216,7 @@ def _panels(battery: _Battery) -> None:
             )
 
 
-def _lone_answer(battery: _Battery) -> None:
+def _lone_answer(battery: _AlgorithmBattery) -> None:
     """A question with one answer changes no other truth."""
     base = battery.run(battery.answers(battery.matrix))
     lone = np.full((9, 1), np.nan)
@@ -226,7 +226,7 @@ def _lone_answer(battery: _Battery) -> None:
     battery.same(more.weight, base.weight, "weights after adding a question with one answer")
 
 
-def _precision(battery: _Battery) -> None:
+def _precision(battery: _AlgorithmBattery) -> None:
     """Equal variances of the answers are like none, and unequal ones give finite truths."""
     if battery.algorithm.needs_variance:
         return
@@ -238,7 +238,7 @@ def _precision(battery: _Battery) -> None:
     battery.expect(bool(np.isfinite(found.x).all()), "truths with answer variances")
 
 
-CHECKS: tuple[Callable[[_Battery], None], ...] = (
+CHECKS: tuple[Callable[[_AlgorithmBattery], None], ...] = (
     _finite,
     _unanimous,
     _weights_sum_to_one,

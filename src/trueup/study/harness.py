@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.core.arrays import Floats, Ints
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 LEVEL = 0.95
 RESAMPLES = 400
@@ -71,7 +71,7 @@ PAPER_STEPS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """The result of one cell: a row of the table.
 
     `risk` and `base_risk` are mean squared errors per question after and before the second step, `_se` their
@@ -105,12 +105,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Grid:
+class StudyGrid:
     """What a study runs over: every source x size x method x second step.
 
     Parameters
     ----------
-    sources : sequence of Source
+    sources : sequence of PanelSource
     sizes : sequence of (n, m)
         Sizes that a source does not have are left out.
     methods : sequence of str or Algorithm
@@ -119,7 +119,7 @@ class Grid:
         Panels of a cell; `fewer` gives smaller numbers for slow methods, by name.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[PanelSource]
     sizes: Sequence[tuple[int, int]]
     methods: Sequence[str | Algorithm]
     steps: Sequence[SecondStep] = PAPER_STEPS
@@ -129,7 +129,7 @@ class Grid:
     tol: float = TOLERANCE
     seed: int = 0
 
-    def tasks(self) -> Iterator[tuple[Source, int, int, Algorithm]]:
+    def tasks(self) -> Iterator[tuple[PanelSource, int, int, Algorithm]]:
         """Yield what is run in one go: all second steps of a source, size and method."""
         for source in self.sources:
             for n, m in self.sizes:
@@ -143,13 +143,13 @@ class Grid:
 
 
 def study(
-    grid: Grid, *, out: str | Path | None = None, name: str = "study", progress: bool = False
-) -> list[Cell]:
+    grid: StudyGrid, *, out: str | Path | None = None, name: str = "study", progress: bool = False
+) -> list[StudyCell]:
     """Run a grid; return its cells.
 
     Parameters
     ----------
-    grid : Grid
+    grid : StudyGrid
     out : path, optional
         Folder in which finished cells are kept. A run that was stopped goes on where it was.
     name : str
@@ -159,7 +159,7 @@ def study(
     """
     store = Store(out, name)
     tasks = list(grid.tasks())
-    cells: list[Cell] = []
+    cells: list[StudyCell] = []
     drawn: tuple[tuple[str, int, int], Drawn] | None = None
     with Progress(name, len(tasks), shown=progress) as bar:
         for source, n, m, algorithm in tasks:
@@ -172,18 +172,18 @@ def study(
                 found = _run(grid, source, n, m, algorithm, drawn[1])
                 store.keep(key, [cell.row() for cell in found])
             else:
-                found = [Cell(**row) for row in rows]
+                found = [StudyCell(**row) for row in rows]
             cells += found
             bar.step(f"{source.name} {n}x{m} {algorithm.name}")
     return cells
 
 
-def seed_of(seed: int, source: Source, n: int, m: int) -> int:
+def seed_of(seed: int, source: PanelSource, n: int, m: int) -> int:
     """Return the seed of the panels of a source and size: whatever else is in a grid, they are the same."""
     return zlib.crc32(f"{seed}/{source.name}/{n}/{m}".encode())
 
 
-def _key(grid: Grid, source: Source, n: int, m: int, algorithm: Algorithm) -> str:
+def _key(grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algorithm) -> str:
     """Describe all that the result depends on."""
     samples = grid.samples_of(algorithm)
     limits = f"{samples} samples, {grid.max_iter} iterations, tol {grid.tol:g}, seed {grid.seed}"
@@ -191,8 +191,8 @@ def _key(grid: Grid, source: Source, n: int, m: int, algorithm: Algorithm) -> st
 
 
 def _run(
-    grid: Grid, source: Source, n: int, m: int, algorithm: Algorithm, drawn: Drawn
-) -> list[Cell]:
+    grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algorithm, drawn: Drawn
+) -> list[StudyCell]:
     start = time.perf_counter()
     answers, truth = drawn
     samples = grid.samples_of(algorithm)
@@ -260,11 +260,11 @@ def _cell(
     base: Floats,
     losses: Floats,
     seconds: float,
-) -> Cell:
+) -> StudyCell:
     samples = len(base)
     low, high = ratio_interval(losses, base)
     root = np.sqrt(samples)
-    return Cell(
+    return StudyCell(
         source=source,
         n=n,
         m=m,

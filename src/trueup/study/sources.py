@@ -23,7 +23,7 @@ class Drawn(NamedTuple):
     truth: Floats
 
 
-class Source(Protocol):
+class PanelSource(Protocol):
     """Something panels can be drawn from."""
 
     @property

@@ -23,7 +23,13 @@ from trueup.theory.accuracy import (
     within_epsilon,
     worst_psi,
 )
-from trueup.theory.bayes import Identity, Posterior, bayes_estimate, bayes_risk, marginal_identity
+from trueup.theory.bayes import (
+    BayesPosterior,
+    MarginalIdentity,
+    bayes_estimate,
+    bayes_risk,
+    marginal_identity,
+)
 from trueup.theory.blue import blue_risk, blue_variance, blue_weights, linear_variance
 from trueup.theory.condition import Condition, condition_from_bootstrap, general_condition
 from trueup.theory.corollaries import (
@@ -57,14 +63,14 @@ from trueup.theory.spread import Bounds, inverse_ss, inverse_ss_bounds, inverse_
 
 __all__ = [
     "COUNTEREXAMPLE",
+    "BayesPosterior",
     "Bounds",
     "Condition",
     "ConstantPsi",
     "Gain",
-    "Identity",
+    "MarginalIdentity",
     "Measured",
     "Moments",
-    "Posterior",
     "SpreadPsi",
     "TwoPoint",
     "Verdict",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class BayesPosterior:
     """The truths given the aggregates: independent, normal, with these means and one variance.
 
     Attributes
@@ -43,7 +43,7 @@ class Posterior:
     shrinkage: float
 
 
-class Identity(NamedTuple):
+class MarginalIdentity(NamedTuple):
     """Two sides of an equation, each computed in its own way."""
 
     left: float
@@ -52,7 +52,7 @@ class Identity(NamedTuple):
 
 def bayes_estimate(
     x: ArrayLike, variance: float, prior_mean: float, prior_variance: float
-) -> Posterior:
+) -> BayesPosterior:
     """Return the posterior of the truths under a known normal prior.
 
     Parameters
@@ -83,7 +83,7 @@ def bayes_estimate(
     centre = number("prior_mean", prior_mean)
     spread = number("prior_variance", prior_variance, "not negative")
     keep = spread / (noise + spread)
-    return Posterior(centre + keep * (values - centre), keep * noise, noise / (noise + spread))
+    return BayesPosterior(centre + keep * (values - centre), keep * noise, noise / (noise + spread))
 
 
 def bayes_risk(m: SupportsIndex, variance: float, prior_variance: float) -> float:
@@ -102,7 +102,7 @@ def bayes_risk(m: SupportsIndex, variance: float, prior_variance: float) -> floa
     return count("m", m, least=1) * noise * (spread / (noise + spread))
 
 
-def marginal_identity(m: SupportsIndex, variance: float, prior_variance: float) -> Identity:
+def marginal_identity(m: SupportsIndex, variance: float, prior_variance: float) -> MarginalIdentity:
     """Return both sides of `E[(variance + prior_variance) / SS] = 1 / (m - 3)`.
 
     The left side is integrated numerically from the distribution of SS, the right side is the fraction. The variances
@@ -121,4 +121,4 @@ def marginal_identity(m: SupportsIndex, variance: float, prior_variance: float) 
         "prior_variance", prior_variance, "not negative"
     )
     expected = mean_inverse_chi2(questions, 0.0) / total
-    return Identity(total * expected, 1.0 / (questions - 3))
+    return MarginalIdentity(total * expected, 1.0 / (questions - 3))

@@ -17,7 +17,7 @@ SAMPLES = 10_000
 TRUTHS = 20
 
 
-class Row(NamedTuple):
+class AlphaRow(NamedTuple):
     """A row of the table: distribution of truths and noise, workers, questions, and what the paper prints."""
 
     truth: str
@@ -35,14 +35,14 @@ class Row(NamedTuple):
 
 # Reproduced: the range in which the ratio was found in an independent simulation.
 ROWS = (
-    Row("N(0,i^2)", "N", 10, 10, 0.976, (0.961, 0.991)),
-    Row("N(i,1)", "N", 10, 10, 0.981, (0.959, 0.989)),
-    Row("N(i,1)", "N", 100, 10, 0.972, (0.953, 0.983)),
-    Row("N(i,1)", "N", 10, 100, 0.68, (0.62, 0.78)),
-    Row("exp(i)", "N", 10, 10, 0.979, (0.961, 0.991)),
-    Row("exp(i)", "exp(j)", 10, 10, 0.944, (0.904, 0.964)),
-    Row("exp(i)", "exp(j)", 100, 10, 0.920, (0.888, 0.948)),
-    Row("U(0,i)", "exp(j)", 10, 10, 0.936, (0.899, 0.959)),
+    AlphaRow("N(0,i^2)", "N", 10, 10, 0.976, (0.961, 0.991)),
+    AlphaRow("N(i,1)", "N", 10, 10, 0.981, (0.959, 0.989)),
+    AlphaRow("N(i,1)", "N", 100, 10, 0.972, (0.953, 0.983)),
+    AlphaRow("N(i,1)", "N", 10, 100, 0.68, (0.62, 0.78)),
+    AlphaRow("exp(i)", "N", 10, 10, 0.979, (0.961, 0.991)),
+    AlphaRow("exp(i)", "exp(j)", 10, 10, 0.944, (0.904, 0.964)),
+    AlphaRow("exp(i)", "exp(j)", 100, 10, 0.920, (0.888, 0.948)),
+    AlphaRow("U(0,i)", "exp(j)", 10, 10, 0.936, (0.899, 0.959)),
 )
 
 
@@ -76,7 +76,7 @@ def alpha_table(context: Context) -> Section:
     )
 
 
-def ratio_of(row: Row, truths: int, samples: int, seed: int) -> float:
+def ratio_of(row: AlphaRow, truths: int, samples: int, seed: int) -> float:
     """Return the median over draws of the truths of gain(m - 3) / gain(alpha*)."""
     rng = np.random.default_rng(seed)
     ratios = []
@@ -89,7 +89,7 @@ def ratio_of(row: Row, truths: int, samples: int, seed: int) -> float:
     return float(np.median(ratios))
 
 
-def _truths(rng: np.random.Generator, row: Row) -> Floats:
+def _truths(rng: np.random.Generator, row: AlphaRow) -> Floats:
     i = np.arange(1.0, row.m + 1)
     drawn: dict[str, Floats] = {
         "N(0,i^2)": i * rng.standard_normal(row.m),
@@ -101,7 +101,7 @@ def _truths(rng: np.random.Generator, row: Row) -> Floats:
 
 
 def _aggregates(
-    rng: np.random.Generator, row: Row, truth: Floats, samples: int
+    rng: np.random.Generator, row: AlphaRow, truth: Floats, samples: int
 ) -> tuple[Floats, Floats]:
     """Return plug-in BLUE aggregates and the plug-in variance, for repeated answers to the same truths."""
     j = np.arange(1.0, row.n + 1)

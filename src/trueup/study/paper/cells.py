@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.core.arrays import Floats, Ints
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
     from trueup.study.paper.context import Context
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 STEPS = ("psi_H", "psi_H positive", "psi_H/n", "plug-in", "trueup")
 COLUMNS = [
@@ -107,7 +107,7 @@ def emotions(context: Context) -> Section:
 
 def variable_truth(context: Context) -> Section:
     """Real answers whose true values differ much."""
-    sources: list[Source] = [context.real(name) for name in ("dots", "pies", "groceries")]
+    sources: list[PanelSource] = [context.real(name) for name in ("dots", "pies", "groceries")]
     if not context.quick:
         sources.append(context.real("calories", sparse=True))
         sources.append(context.real("population", sparse=True, transform="log1p"))
@@ -142,7 +142,7 @@ def variable_truth(context: Context) -> Section:
 
 def uniform_subsets(context: Context) -> Section:
     """Neighbouring questions: chosen by the truth as in the paper, and by the estimate as in practice."""
-    sources: list[Source] = []
+    sources: list[PanelSource] = []
     facts = []
     lengths = set()
     for name in ("dots", "pies"):
@@ -200,20 +200,20 @@ def narrowest(values: Floats, size: int) -> Ints:
     return np.sort(order[best : best + size])
 
 
-def _share_below(cells: Sequence[Cell], step: str) -> float:
+def _share_below(cells: Sequence[StudyCell], step: str) -> float:
     return float(np.mean([cell.ratio < 1 for cell in cells if cell.step == step]))
 
 
-def _median(cells: Sequence[Cell], step: str) -> float:
+def _median(cells: Sequence[StudyCell], step: str) -> float:
     return float(np.median([cell.ratio for cell in cells if cell.step == step]))
 
 
-def _numbers(cells: Sequence[Cell]) -> Table:
+def _numbers(cells: Sequence[StudyCell]) -> Table:
     rows = [cell.row() for cell in cells]
     return Table("The numbers", COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
 
-def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figure]:
+def _figures(cells: Sequence[StudyCell], source: str, context: Context) -> list[Figure]:
     here = [cell for cell in cells if cell.source == source]
     ms, ns = sorted({cell.m for cell in here}), sorted({cell.n for cell in here})
     m, n = ms[len(ms) // 2], ns[len(ns) // 2]
@@ -231,7 +231,7 @@ def _figures(cells: Sequence[Cell], source: str, context: Context) -> list[Figur
     return figures
 
 
-def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figure]:
+def _by_source(cells: Sequence[StudyCell], what: str, context: Context) -> list[Figure]:
     """Draw a line for each source, a panel for each method: psi_H as printed, plug-in variance, our own step."""
     names = {cell.source for cell in cells}
     common = set.intersection(*({c.m for c in cells if c.source == name} for name in names))
@@ -250,7 +250,7 @@ def _by_source(cells: Sequence[Cell], what: str, context: Context) -> list[Figur
     return figures
 
 
-def _summary(cells: Sequence[Cell], *, by_source: bool = False) -> Table:
+def _summary(cells: Sequence[StudyCell], *, by_source: bool = False) -> Table:
     """Cells in which the second step helps, and by how much, by method."""
     keys = sorted({(cell.source if by_source else "", cell.method) for cell in cells})
     rows = []

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueup.study.harness import Cell
+    from trueup.study.harness import StudyCell
 
 HEIGHT = 220
 TITLES = {"method": "first step", "source": "data", "step": "second step"}
 
 
 def ratios(
-    cells: Sequence[Cell], along: str, *, colour: str = "method", panel: str = "step"
+    cells: Sequence[StudyCell], along: str, *, colour: str = "method", panel: str = "step"
 ) -> dict[str, Any]:
     """Draw improvement ratios against n or m: a panel for each second step, a line for each method (or otherwise).
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from trueup.algorithms import CATD, DTD, Algorithm
 from trueup.datasets import load
-from trueup.study.harness import PAPER_STEPS, Cell, Grid, SecondStep, study
+from trueup.study.harness import PAPER_STEPS, SecondStep, StudyCell, StudyGrid, study
 from trueup.study.sources import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 #: The first steps of the paper, as published, and the two baselines.
 METHODS: tuple[str | Algorithm, ...] = (
@@ -53,7 +53,7 @@ class Context:
     data: str | None = None
     seed: int = 0
     progress: bool = True
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[StudyCell] = field(default_factory=list)
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -68,13 +68,13 @@ class Context:
     def cells_of(
         self,
         name: str,
-        sources: Sequence[Source],
+        sources: Sequence[PanelSource],
         *,
         steps: Sequence[SecondStep] = PAPER_STEPS,
         sizes: Sequence[tuple[int, int]] | None = None,
-    ) -> list[Cell]:
+    ) -> list[StudyCell]:
         """Run all methods on some sources, all sizes, and remember the cells."""
-        grid = Grid(
+        grid = StudyGrid(
             sources=sources,
             sizes=sizes or [(n, m) for n in self.workers for m in self.questions],
             methods=METHODS,

@@ -18,7 +18,7 @@ from trueup.variance import plugin
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
     from trueup.study.paper.context import Context
-    from trueup.study.sources import Source
+    from trueup.study.sources import PanelSource
 
 PARTS = (1, 2, 4, 5, 8, 10)
 WORKERS, QUESTIONS = 5, 40
@@ -27,7 +27,7 @@ METHOD = "mean"
 
 def trade_off(context: Context) -> Section:
     """Improvement ratio against the number of parts, cut by estimate and by truth."""
-    sources: list[Source] = [
+    sources: list[PanelSource] = [
         Synthetic("truth N(0, 1)", {}),
         Synthetic("truth N(0, 25)", {"truth_scale": 5.0}),
         Synthetic("three clusters", {"truth": "clustered"}),
