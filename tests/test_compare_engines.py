@@ -148,9 +148,9 @@ def test_truths_come_in_any_form_that_names_its_questions(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("truth", "said"),
     [
-        ([1.0] * QUESTIONS, "must say which questions it is of"),
-        (np.ones(QUESTIONS), "must say which questions it is of"),
-        ("truth", "must say which questions it is of"),
+        ([1.0] * QUESTIONS, "need values by question id"),
+        (np.ones(QUESTIONS), "need values by question id"),
+        ("truth", "need values by question id"),
         ("none.csv", 'File "none.csv": not found'),
     ],
 )
@@ -256,7 +256,7 @@ def test_the_command_finds_the_same_on_every_engine(
     [
         (("--wide", "questions"), "--wide: works in memory only"),
         (("--sql", "select 1"), "--sql: works in memory only"),
-        (("--truth", "truth"), "--truth: with answers that are not in memory"),
+        (("--truth", "truth"), '--truth: found "truth", but answers that are not in memory'),
         (("--truth", "no.csv"), '--truth: File "no.csv": not found'),
         (("--strict",), "cannot be used"),
     ],

@@ -384,9 +384,9 @@ def test_groups_covariates_and_gold_go_on(tmp_path: Path) -> None:
     with pytest.raises(TrueupError, match="The state has none"):
         update(estimate(BASE, "mean"), few(["c"], ["x"], [1.0]), covariates={"c": 1.0})
     again = update(path, few(["q3"], ["new"], [1.0]))  # no new question: all is known
-    assert again.known is not None
-    assert again.known.gold is not None
-    assert np.sum(~np.isnan(again.known.gold)) == 30
+    assert again.question_data is not None
+    assert again.question_data.gold is not None
+    assert np.sum(~np.isnan(again.question_data.gold)) == 30
 
 
 def test_variances_given_for_each_question_cannot_go_on() -> None:

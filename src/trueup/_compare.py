@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup._estimate import read_question_data
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits, run
 from trueup.algorithms.registry import find
 from trueup.answers.answers import Answers
 from trueup.answers.panels import folds
-from trueup.core.libraries import loaded
 from trueup.core.progress import Progress
 from trueup.core.sampling import check_seed
 from trueup.engines import vectors
@@ -26,10 +24,7 @@ from trueup.engines.memory import MemoryEngine, check_threads
 from trueup.engines.question_sample import sample_questions
 from trueup.errors import AnswersError, TrueupError
 from trueup.io.frames_out import make_frame
-from trueup.io.paths import check_present
-from trueup.io.question_data.columns import is_file_name
-from trueup.io.question_data.forms import is_column
-from trueup.io.question_data.read import NO_OPTIONS, read_gold
+from trueup.io.question_data import QuestionDataRequest
 from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import Identity
@@ -45,7 +40,6 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine
     from trueup.engines.question_sample import QuestionSample
-    from trueup.io.question_data.columns import How
     from trueup.shrinkage import ShrinkRule
 
 
@@ -119,7 +113,8 @@ def compare(
     )
     if data.n_panels > 1:
         raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
-    known = read_gold(truth, data, answers, question=question, argument="truth")
+    request = QuestionDataRequest(gold=truth, question=question, gold_argument="truth")
+    known = read_question_data(request, data, answers).gold
     engine = MemoryEngine(data, threads=threads)
     drawn = sample_questions(engine, seed)
     sample = _gathered(engine, drawn)
@@ -130,17 +125,11 @@ def compare(
 
 
 def compare_on(
-    engine: Engine,
-    contest: Contest,
-    truth: Any,
-    bar: Progress,
-    *,
-    question: str = "question",
-    how: How = NO_OPTIONS,
+    engine: Engine, contest: Contest, request: QuestionDataRequest, bar: Progress
 ) -> Any:
     """Compare on answers that are not in memory: a sample of them is brought here.
 
-    `truth` has passed `check_truth`; `how` says how a text file of truths is written.
+    `request` has the truths as `gold`, by question id.
 
     Returns
     -------
@@ -150,7 +139,7 @@ def compare_on(
     drawn = sample_questions(engine, contest.seed)
     sample = _gathered(engine, drawn)
     try:
-        known = read_gold(truth, sample, question=question, how=how, argument="truth")
+        known = read_question_data(request, sample, None).gold
     except AnswersError as error:
         if drawn.limit is None:
             raise
@@ -162,23 +151,6 @@ def compare_on(
 
 def _gathered(engine: Engine, drawn: QuestionSample) -> Answers:
     return engine.gather(None if drawn.limit is None else drawn.inside, drawn.reads)
-
-
-def check_truth(truth: Any) -> None:
-    """Refuse, before answers are read that are not in memory, truths that do not say which question they are of."""
-    if isinstance(truth, PathLike) or (isinstance(truth, str) and is_file_name(truth)):
-        try:
-            check_present(Path(truth))
-        except AnswersError as error:
-            raise AnswersError(f"truth: {error}") from error
-        return
-    pandas = loaded("pandas")
-    indexed = pandas is not None and isinstance(truth, pandas.Series)
-    if isinstance(truth, str) or (truth is not None and is_column(truth) and not indexed):
-        raise TrueupError(
-            "truth: with answers that are not in memory it must say which questions it is of. Give a file or frame "
-            'with the columns "question" and "truth", or a mapping from question to truth.'
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,13 @@ import numpy as np
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
 from trueup.algorithms.registry import find
 from trueup.answers.answers import FILE_OPTIONS, Answers
+from trueup.answers.scale import check_truths
 from trueup.core.progress import Progress
 from trueup.core.sampling import check_seed
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine, check_threads
 from trueup.errors import TrueupError, quoted
-from trueup.io.question_data.read import read_covariates, read_gold, read_groups
+from trueup.io.question_data import QuestionData, QuestionDataRequest
 from trueup.pipeline.auto_method import CANDIDATES
 from trueup.pipeline.solve import COLUMNS, Plan, solve
 from trueup.result.estimate import Estimate
@@ -24,13 +25,9 @@ from trueup.shrinkage import find as find_rule
 from trueup.shrinkage.normal import CAUTION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import StartingPoint
     from trueup.answers.answers import Duplicates
-    from trueup.core.arrays import Floats
-    from trueup.io.question_data.read import Covariates, Labels
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
 
@@ -147,16 +144,34 @@ def estimate(
             answer_variance=answer_variance,
             **reading,
         )
-        how = {name: value for name, value in reading.items() if name != "wide"}
-        known = Known.read(groups, covariates, gold, data, answers, question, how)
+        file_options = {name: value for name, value in reading.items() if name != "wide"}
+        request = QuestionDataRequest(groups, covariates, gold, question, file_options)
+        question_data = read_question_data(request, data, answers)
         bar.step("answers read")
-        return solved(data, plan, known, bar)
+        return solved(data, plan, question_data, bar)
+
+
+def read_question_data(request: QuestionDataRequest, data: Answers, source: Any) -> QuestionData:
+    """Read groups, covariates and gold of answers in memory, and check the truths against their scale."""
+    if request.gold is not None and data.n_panels > 1:
+        raise TrueupError(
+            f"{request.gold_argument}: known truths speak of one problem, and these are panels; take one, "
+            "`answers.panel(b)`."
+        )
+    question_data = request.read(data, source)
+    if question_data.gold is not None:
+
+        def name_of(number: int) -> object:
+            return data.question_ids.tolist(np.array([number]))[0]
+
+        check_truths(question_data.gold, data.scale, name_of, request.gold_argument)
+    return question_data
 
 
 def solved(
     data: Answers,
     plan: Plan,
-    known: Known,
+    question_data: QuestionData,
     bar: Progress,
     *,
     start: StartingPoint | None = None,
@@ -164,15 +179,16 @@ def solved(
 ) -> Estimate:
     """Run both steps in memory; each goes on from what is believed of the workers and the prior, if anything is."""
     engine = MemoryEngine(data, threads=plan.threads)
-    if known.gold is not None:
-        engine.keep(vectors.GOLD, known.gold)
+    groups, covariates, gold = question_data.groups, question_data.covariates, question_data.gold
+    if gold is not None:
+        engine.keep(vectors.GOLD, data.scale.forward(gold))
     solution = solve(
         engine,
         plan,
         bar,
-        groups=None if known.groups is None else known.groups.codes,
-        covariates=None if known.covariates is None else known.covariates.values,
-        gold=known.gold is not None,
+        groups=None if groups is None else groups.codes,
+        covariates=None if covariates is None else covariates.values,
+        gold=gold is not None,
         start=start,
         prior_choice=prior_choice,
     )
@@ -185,11 +201,11 @@ def solved(
         **kept,
         second_step=solution.moved,
         biases=solution.biases,
-        groups=known.groups,
+        groups=groups,
         calibration=solution.calibration,
         voices=solution.voices,
         plan=plan,
-        known=known,
+        question_data=question_data,
     )
 
 
@@ -219,38 +235,6 @@ def make_plan(
         find(method)  # what is no method is refused before anything is read
     # Who names a method gets that method; what is chosen is chosen for voices.
     return replace(plan, voices=plan.chooses)
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What the caller knows of the questions."""
-
-    groups: Labels | None
-    covariates: Covariates | None
-    gold: Floats | None
-
-    @classmethod
-    def read(
-        cls,
-        groups: Any,
-        covariates: Any,
-        gold: Any,
-        data: Answers,
-        given: Any,
-        question: str,
-        how: Mapping[str, Any],
-    ) -> Known:
-        """Read it in any of its forms; truths come on the scale on which the answers are combined."""
-        if gold is not None and data.n_panels > 1:
-            raise TrueupError(
-                "gold: known truths speak of one problem, and these are panels; take one, `answers.panel(b)`."
-            )
-        truth = read_gold(gold, data, given, question=question, how=how)
-        return cls(
-            read_groups(groups, data, given, question=question, how=how),
-            read_covariates(covariates, data, given, question=question, how=how),
-            None if truth is None else data.scale.forward(truth),
-        )
 
 
 def _rule(shrink: str | ShrinkRule, caution: float) -> ShrinkRule:

@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup._estimate import Known, solved
+from trueup._estimate import read_question_data, solved
 from trueup.answers.answers import FILE_OPTIONS, Answers
 from trueup.answers.merge import REPEATED, Repeated, merge
 from trueup.core.progress import Progress
 from trueup.engines.memory import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import shown
-from trueup.io.plain_ids import joined
-from trueup.io.question_data.read import Covariates, Labels, read_covariates, read_gold, read_groups
+from trueup.io.question_data import QuestionDataRequest
 from trueup.result.estimate import Estimate
 from trueup.result.load import Saved, read_saved
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from trueup.answers.merge import Merged
+    from trueup.io.question_data import QuestionData
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
 #: Answers from which on the choice of a prior takes long enough to be kept, and the share of them that may change.
@@ -111,9 +111,11 @@ def update(
             **reading,
         )
         merged = merge(opened.saved.answers, new, duplicates)
-        beside = Beside(groups, covariates, gold, answers, question)
+        file_options = {name: value for name, value in reading.items() if name != "wide"}
+        request = QuestionDataRequest(groups, covariates, gold, question, file_options)
+        question_data = merge_question_data(opened.saved, merged, new, request, answers)
         bar.step("answers read")
-        est = go_on(opened.saved, merged, new, beside, bar, threads=threads)
+        est = go_on(opened.saved, merged, question_data, bar, threads=threads)
     if save is True:
         opened.write(est)
     elif save is not False:
@@ -189,76 +191,18 @@ def read_new(saved: Saved, answers: Any, *, duplicates: Repeated, **options: Any
     )
 
 
-# -- what is known of the questions --------------------------------------------------------------------------
+# -- groups, covariates and gold -----------------------------------------------------------------------------
 
 
-class Beside(NamedTuple):
-    """What the caller knows of the questions, in any form, and what the new answers came in."""
-
-    groups: Any = None
-    covariates: Any = None
-    gold: Any = None
-    data: Any = None
-    question: str = "question"
-    how: Any = None
-
-    def read(self, known: Known, merged: Merged, new: Answers) -> Known:
-        """Join it with what was known before."""
-        m = merged.answers.n_questions
-        how: dict[str, Any] = {"question": self.question, "how": self.how or {}}
-        gold = _stretched(known.gold, m, np.nan)
-        found = read_gold(self.gold, merged.answers, self.data, **how)
-        if found is not None:
-            found = merged.answers.scale.forward(found)
-            gold = found if gold is None else np.where(np.isnan(found), gold, found)
-        labels = read_groups(self.groups, merged.answers, self.data, **how)
-        numbers = read_covariates(self.covariates, new, self.data, **how)
-        return Known(_groups(known.groups, labels, m), _covariates(known, numbers, merged), gold)
-
-
-def _stretched(old: Any, size: int, filler: float) -> Any:
-    """Return a vector with a filler for what is new."""
-    return None if old is None else np.append(old, np.full(size - len(old), filler))
-
-
-def _groups(old: Labels | None, new: Labels | None, size: int) -> Labels | None:
-    if old is None:
-        return new
-    codes = _stretched(old.codes, size, -1).astype(np.int64)
-    if new is None:
-        return Labels(codes, old.ids)
-    code, ids = joined(old.ids, new.ids, "groups")
-    has = new.codes >= 0
-    codes[has] = code[new.codes[has]]
-    return Labels(codes, ids)
-
-
-def _covariates(known: Known, new: Covariates | None, merged: Merged) -> Covariates | None:
-    old, m = known.covariates, merged.answers.n_questions
-    if old is None and new is None:
-        return None
-    if old is None or (new is None and merged.questions):
-        raise TrueupError(
-            "covariates: every question needs them, old and new. "
-            + (
-                "The state has none; estimate again from all answers."
-                if old is None
-                else "Give those of the new questions."
-            )
-        )
-    if new is None:
-        return old
-    if new.values.shape[1] != len(old.names):
-        raise TrueupError(
-            f"covariates: the state has {len(old.names)}, the new questions {new.values.shape[1]}. Give the same ones."
-        )
-    # By name where the names are the same, else by place.
-    same = set(new.names) == set(old.names)
-    at = [new.names.index(name) for name in old.names] if same else slice(None)
-    values = np.empty((m, len(old.names)))
-    values[: len(old.values)] = old.values
-    values[merged.question] = new.values[:, at]
-    return Covariates(values, old.names)
+def merge_question_data(
+    saved: Saved, merged: Merged, new: Answers, request: QuestionDataRequest, source: Any
+) -> QuestionData:
+    """Read groups and gold of all questions and covariates of the new ones, and merge them with those of the state."""
+    covariates = replace(request, groups=None, gold=None).read(new, source).covariates
+    given = read_question_data(replace(request, covariates=None), merged.answers, source)
+    return saved.question_data.merged(
+        replace(given, covariates=covariates), merged.answers.n_questions, merged.question
+    )
 
 
 # -- both steps ----------------------------------------------------------------------------------------------
@@ -267,8 +211,7 @@ def _covariates(known: Known, new: Covariates | None, merged: Merged) -> Covaria
 def go_on(
     saved: Saved,
     merged: Merged,
-    new: Answers,
-    beside: Beside,
+    question_data: QuestionData,
     bar: Progress,
     *,
     threads: int | None = None,
@@ -279,23 +222,24 @@ def go_on(
         raise TrueupError(
             "variance: it was given for each question, and there are new ones. Estimate again from all answers."
         )
-    known = beside.read(saved.known, merged, new)
     plan = replace(saved.plan, method=saved.algorithm, threads=threads)
-    prior_choice = _kept_prior_choice(saved, merged, known)
-    est = solved(merged.answers, plan, known, bar, start=saved, prior_choice=prior_choice)
+    prior_choice = _kept_prior_choice(saved, merged, question_data)
+    est = solved(merged.answers, plan, question_data, bar, start=saved, prior_choice=prior_choice)
     return replace(est, plan=saved.plan, diagnosis=replace(est.diagnosis, why=saved.why))
 
 
-def _kept_prior_choice(saved: Saved, merged: Merged, known: Known) -> PriorChoice | None:
+def _kept_prior_choice(
+    saved: Saved, merged: Merged, question_data: QuestionData
+) -> PriorChoice | None:
     """Return the prior that was chosen before, unless there is reason to choose again."""
-    prior_choice, before = saved.prior_choice, saved.known
+    prior_choice, before = saved.prior_choice, saved.question_data
     if prior_choice is None or prior_choice.answers < LARGE:
         return None
     changed = prior_choice.changed + merged.added + merged.replaced
     m = saved.answers.n_questions
     pairs = [
-        (before.groups, known.groups, "codes"),
-        (before.covariates, known.covariates, "values"),
+        (before.groups, question_data.groups, "codes"),
+        (before.covariates, question_data.covariates, "values"),
     ]
     for old, new, numbers in pairs:
         if (old is None) != (new is None):

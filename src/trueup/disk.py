@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup._compare import Contest, check_truth, compare_on
+from trueup._compare import Contest, compare_on
 from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
+from trueup.answers.scale import check_truths
 from trueup.core.libraries import need
 from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines import vectors
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.intake import ingest
-from trueup.engines.disk.question_data import Attributes
+from trueup.engines.disk.question_data import read_question_data
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, TrueupWarning, counted, quoted
 from trueup.findings.workers import WorkerTable, worker_table_of
@@ -32,6 +33,7 @@ from trueup.io.atomic import atomic_write
 from trueup.io.frames_out import make_frame
 from trueup.io.outputs import check_outputs
 from trueup.io.paths import find_paths
+from trueup.io.question_data import QuestionDataRequest
 from trueup.io.table import Ids
 from trueup.pipeline.auto_method import CANDIDATES
 from trueup.pipeline.solve import COLUMNS, UNKNOWN, solve
@@ -127,9 +129,11 @@ def estimate(
         raise TrueupError("variance: on disk it is a name or a number.")
     _check_keep(keep, work_dir)
     how: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding}
-    attributes = Attributes.of(groups, covariates, gold, question, how)
+    request = QuestionDataRequest(groups, covariates, gold, question, how)
+    request.check_by_id()
+    columns = request.columns()
     target = Path(out)
-    inputs = [*find_paths(source).paths, *attributes.files]
+    inputs = [*find_paths(source).paths, *request.files]
     check_outputs({"out": target}, (".parquet",), inputs=inputs)
     with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
         stored = ingest(
@@ -143,9 +147,9 @@ def estimate(
             bounds=bounds,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
-            groups=attributes.group_column,
-            covariates=attributes.covariate_columns,
-            gold=attributes.gold_column,
+            groups=columns.groups,
+            covariates=columns.covariates,
+            gold=columns.gold,
             strict=strict,
             memory_limit=memory_limit,
             threads=threads,
@@ -155,9 +159,10 @@ def estimate(
         with stored:
             bar.step("answers read")
             engine = DiskEngine(stored, threads=threads)
-            known = attributes.read(stored)
+            known = read_question_data(request, stored)
             if known.gold is not None:
-                engine.keep(vectors.GOLD, known.gold)
+                check_truths(known.gold, stored.scale, stored.question_id)
+                engine.keep(vectors.GOLD, stored.scale.forward(known.gold))
             solution = solve(
                 engine,
                 plan,
@@ -331,9 +336,12 @@ def compare(
         As for `estimate`.
     """
     contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
-    check_truth(truth)
-    _check_keep(keep, work_dir)
     how: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding}
+    request = QuestionDataRequest(
+        gold=truth, question=question, file_options=how, gold_argument="truth"
+    )
+    request.check_by_id(columns=False)
+    _check_keep(keep, work_dir)
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
         stored = ingest(
             source,
@@ -364,7 +372,7 @@ def compare(
                 )
             # The answers are read once: none need stay in memory.
             engine = DiskEngine(stored, threads=threads, memory=0)
-            found = compare_on(engine, contest, truth, bar, question=question, how=how)
+            found = compare_on(engine, contest, request, bar)
             if not keep:
                 stored.folder.clear()
     return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from trueup._compare import Contest, check_truth, compare_on
+from trueup._compare import Contest, compare_on
 from trueup._estimate import make_plan
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE
 from trueup.core.libraries import need
@@ -22,6 +22,7 @@ from trueup.engines.spark import SparkEngine
 from trueup.errors import TrueupError
 from trueup.findings.workers import WorkerTable, worker_table_of
 from trueup.io.frames_out import make_frame
+from trueup.io.question_data import QuestionDataRequest
 from trueup.pipeline.auto_method import CANDIDATES
 from trueup.pipeline.solve import COLUMNS, solve
 from trueup.result.estimate import UNKNOWN_OF_WORKERS, worker_columns, worker_flags
@@ -235,7 +236,11 @@ def compare(
     """
     need("pyspark", "spark")
     contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed)
-    check_truth(truth)
+    how: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding}
+    request = QuestionDataRequest(
+        gold=truth, question=question, file_options=how, gold_argument="truth"
+    )
+    request.check_by_id(columns=False)
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
         engine = SparkEngine(
             frame,
@@ -251,7 +256,6 @@ def compare(
         )
         try:
             bar.step("answers cut into blocks")
-            how = {"sep": sep, "decimal": decimal, "encoding": encoding}
-            return compare_on(engine, contest, truth, bar, question=question, how=how)
+            return compare_on(engine, contest, request, bar)
         finally:
             engine.close()

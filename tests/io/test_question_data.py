@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from trueup.answers.answers import Answers
+from trueup.answers.scale import Scale, check_truths
 from trueup.errors import AnswersError, MissingExtra, TrueupError
-from trueup.io.question_data.read import read_covariates, read_gold, read_groups
+from trueup.io.question_data import Covariates, Labels, QuestionDataRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,6 +92,20 @@ def answers(questions: list[Any] = QUESTIONS, **options: Any) -> Answers:
     return Answers.of(columns, **options)
 
 
+def read_groups(groups: Any, of: Answers, data: Any = None, **options: Any) -> Labels | None:
+    return QuestionDataRequest(groups=groups, **options).read(of, data).groups
+
+
+def read_covariates(
+    covariates: Any, of: Answers, data: Any = None, **options: Any
+) -> Covariates | None:
+    return QuestionDataRequest(covariates=covariates, **options).read(of, data).covariates
+
+
+def read_gold(gold: Any, of: Answers, data: Any = None, **options: Any) -> Any:
+    return QuestionDataRequest(gold=gold, **options).read(of, data).gold
+
+
 def labels(groups: Any, of: Answers | None = None, data: Any = None, **options: Any) -> list[Any]:
     """Read groups as one label per question."""
     found = read_groups(groups, of or answers(), data, **options)
@@ -128,8 +143,7 @@ def message(read: Callable[..., Any], *arguments: Any, **options: Any) -> str:
     assert isinstance(caught.value, TrueupError)
     text = str(caught.value)
     assert "\n" not in text
-    argument = {read_groups: "groups", read_covariates: "covariates", read_gold: "gold"}[read]
-    assert text.startswith(f"{argument}: ")
+    assert text.startswith(f"{read.__name__.removeprefix('read_')}: ")
     return text
 
 
@@ -249,8 +263,8 @@ def test_files_are_read_like_the_answers_or_plainly(tmp_path: Path, text: str) -
     path = tmp_path / "a.csv"
     path.write_text(text)
     how = {"sep": ";", "decimal": ",", "encoding": None, "sql": None}
-    assert covariates(path, how=how) == {"size": [3, 1.5, 2]}
-    assert gold(path, how=how) == [3, 1.5, 2]
+    assert covariates(path, file_options=how) == {"size": [3, 1.5, 2]}
+    assert gold(path, file_options=how) == [3, 1.5, 2]
 
 
 def test_of_two_ways_to_read_a_file_the_one_that_knows_more_questions_is_taken(
@@ -259,17 +273,17 @@ def test_of_two_ways_to_read_a_file_the_one_that_knows_more_questions_is_taken(
     path = tmp_path / "a.csv"
     path.write_text("question,truth\nq1,1\nqé,2\n", encoding="utf-8")
     of = answers(["qé", "q1"])
-    assert gold(path, of, how={"encoding": "latin-1"}) == [2, 1]
+    assert gold(path, of, file_options={"encoding": "latin-1"}) == [2, 1]
     path.write_text("question,truth\nq1,1\nqé,2\n", encoding="latin-1")
-    assert gold(path, of, how={"encoding": "latin-1"}) == [2, 1]
+    assert gold(path, of, file_options={"encoding": "latin-1"}) == [2, 1]
 
 
 def test_columns_of_the_answers_are_read_like_them(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("question;worker;answer;size\nq3;a;1;0,5\nq1;a;1;1,5\nq2;a;1;2\n")
     how = {"sep": ";", "decimal": ","}
-    assert covariates("size", answers(), path, how=how) == {"size": [0.5, 1.5, 2]}
-    assert labels("size", answers(), path, how=how) == ["0,5", "1,5", "2"]
+    assert covariates("size", answers(), path, file_options=how) == {"size": [0.5, 1.5, 2]}
+    assert labels("size", answers(), path, file_options=how) == ["0,5", "1,5", "2"]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
@@ -277,7 +291,7 @@ def test_json_by_question(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text('{"question": "q1", "truth": 5.5}\n{"question": "q3", "truth": null}\n')
     assert gold(str(path)) == [None, 5.5, None]
-    assert gold(str(path), how={"sep": ";", "decimal": ","}) == [None, 5.5, None]
+    assert gold(str(path), file_options={"sep": ";", "decimal": ","}) == [None, 5.5, None]
 
 
 def test_a_column_named_like_a_file_is_a_column() -> None:
@@ -631,7 +645,9 @@ def test_mappings_to_columns(read: Callable[..., Any]) -> None:
 def test_wrong_lengths(read: Callable[..., Any]) -> None:
     text = message(read, [1, 2, 3, 4], answers())
     assert "found 4, expected one for each of 3 questions. Give them in the order" in text
-    assert "found 0, expected one" in message(read, [], answers())
+    if read is not read_covariates:  # an empty list of columns
+        assert "found 0, expected one" in message(read, [], answers())
+    assert "found 0, expected one" in message(read, np.zeros(0), answers())
     assert "differ in length" in message(read, {"question": ["q1"], "x": [1, 2]}, answers())
 
 
@@ -704,14 +720,17 @@ def test_every_question_needs_covariates(missing: object) -> None:
 
 
 def test_truths_on_the_scale_of_the_answers() -> None:
-    assert gold({"q1": 5.0}, answers(transform="log")) == [None, 5.0, None]
-    text = message(read_gold, {"q1": 0.0}, answers(transform="log"))
-    assert 'question "q1" has the truth 0, but log needs truths above 0' in text
-    inside = answers(bounds=(0, 4))
-    assert gold({"q1": 4, "q2": 0}, inside) == [None, 4, 0]
-    assert 'question "q2" has the truth 5, but the bounds are 0 and 4' in message(
-        read_gold, {"q2": 5}, inside
-    )
+    log, inside = Scale("log"), Scale(bounds=(0, 4))
+    check_truths(np.array([np.nan, 5.0]), log, QUESTIONS.__getitem__)
+    check_truths(np.array([0.0, 4.0]), inside, QUESTIONS.__getitem__)
+    with pytest.raises(
+        AnswersError, match=r'^gold: question "q1" has the truth 0, but log needs truths above 0'
+    ):
+        check_truths(np.array([np.nan, 0.0]), log, QUESTIONS.__getitem__)
+    with pytest.raises(
+        AnswersError, match=r'^truth: question "q2" has the truth 5, but the bounds are 0 and 4'
+    ):
+        check_truths(np.array([0.0, 4.0, 5.0]), inside, QUESTIONS.__getitem__, "truth")
 
 
 def test_what_is_given_stays_as_it_was() -> None:
@@ -724,9 +743,10 @@ def test_what_is_given_stays_as_it_was() -> None:
 
 def test_no_frame_library_is_loaded() -> None:
     code = (
-        "import sys; from trueup.answers.answers import Answers; from trueup.io.question_data.read import *; "
-        "a = Answers.from_matrix([[1.0, 2.0]]); read_groups(['a', 'b'], a); read_gold({0: 1.0}, a); "
-        "read_covariates([[1.0], [2.0]], a); read_groups({'question': [0], 'g': ['a']}, a); "
+        "import sys; from trueup.answers.answers import Answers; "
+        "from trueup.io.question_data import QuestionDataRequest as Q; "
+        "a = Answers.from_matrix([[1.0, 2.0]]); Q(['a', 'b'], [[1.0], [2.0]], {0: 1.0}).read(a); "
+        "Q({'question': [0], 'g': ['a']}).read(a); "
         "print([n for n in ('pandas', 'polars', 'pyarrow', 'duckdb') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

@@ -10,10 +10,11 @@ import pytest
 
 import trueup
 from small_panels import judges, long_table
-from trueup._estimate import Known, make_plan, solved
+from trueup._estimate import make_plan, solved
 from trueup.answers.answers import Answers
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
+from trueup.io.question_data import QuestionData
 from trueup.pipeline.pooling import MOST_WORKERS, find_voices
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def test_without_voices_every_digit_stays(groups: tuple[int, ...]) -> None:
     found = []
     for voices in (True, False):
         with Progress("", 1, shown=False) as bar:
-            found.append(solved(data, replace(plan, voices=voices), Known(None, None, None), bar))
+            found.append(solved(data, replace(plan, voices=voices), QuestionData(), bar))
     same = all(np.array_equal(*(getattr(each, name) for each in found)) for name in COLUMNS)
     assert same == (groups == ())
 

@@ -15,6 +15,8 @@ import numpy as np
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trueup.core.arrays import Bools, Floats
 
 TRANSFORMS = ("log", "log1p", "logit")
@@ -126,3 +128,42 @@ class Scale:
             small = np.exp(-np.abs(values))  # the slope is the same on both sides of 0
             return (high - low) * small / (1.0 + small) ** 2
         return np.ones(len(values))
+
+
+def unfit_truths(truth: Floats, scale: Scale) -> tuple[Bools, str]:
+    """Tell which known truths are impossible on a scale, and which rule they break; NaN is unknown."""
+    unfit = ~np.isnan(truth) & scale.outside(truth)
+    if unfit.any() or scale.bounds is None:
+        return unfit, f"{scale.transform} needs truths {scale.domain}"
+    low, high = map(float, scale.bounds)
+    return (truth < low) | (truth > high), f"the bounds are {low:g} and {high:g}"
+
+
+def unfit_truth(question: object, truth: float, rule: str, argument: str = "gold") -> AnswersError:
+    """Build the error for an impossible truth."""
+    return AnswersError(
+        f"{argument}: question {quoted(question)} has the truth {truth:g}, but {rule}. "
+        "Mend or remove it, or change transform= or bounds=."
+    )
+
+
+def check_truths(
+    truth: Floats, scale: Scale, name_of: Callable[[int], object], argument: str = "gold"
+) -> None:
+    """Check that known truths, in the unit of the answers, are possible on a scale.
+
+    Parameters
+    ----------
+    truth : array
+        One number per question, NaN where unknown.
+    scale : Scale
+        Scale of the answers.
+    name_of : callable
+        Given the number of a question, returns its id.
+    argument : str
+        What the message calls the truths.
+    """
+    unfit, rule = unfit_truths(truth, scale)
+    if unfit.any():
+        first = int(np.argmax(unfit))
+        raise unfit_truth(name_of(first), float(truth[first]), rule, argument)

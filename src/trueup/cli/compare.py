@@ -52,7 +52,8 @@ def compare(
     from trueup.io.outputs import check_outputs
 
     reading, where = reading or Reading(), where or Where()
-    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, truth))
+    request = reading.question_data(gold=truth)
+    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, request))
     wide = reading.wide not in (None, LONG)
     place = where.place(file, {"--wide": wide, "--sql": reading.sql})
     run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[place]
@@ -82,7 +83,7 @@ def _in_memory(
 
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
-    known = reading.truth(truth, answers, file, "--truth")
+    known = reading.truth(truth, answers, file)
     return compare(answers, methods, known, **options)
 
 

@@ -83,13 +83,17 @@ def estimate(
     """
     from functools import partial
 
-    from trueup._estimate import estimate
+    from trueup._estimate import make_plan, read_question_data, solved
+    from trueup.algorithms.driver import MAX_ITER, TOLERANCE
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
+    from trueup.core.progress import Progress
     from trueup.io.outputs import check_outputs
+    from trueup.pipeline.auto_method import CANDIDATES
 
     reading, where = reading or Reading(), where or Where()
-    taken = inputs(file, truth, gold, groups, *(covariates or ()))
+    request = reading.question_data(groups, covariates, gold)
+    taken = inputs(file, request, reading.question_data(gold=truth))
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
@@ -114,26 +118,17 @@ def estimate(
         run = estimate_on_disk if place == "disk" else estimate_on_spark
         run(file, out, workers, reading, where, as_json=format == "json", **options)
         return
+    number = _number_or_name(variance)
+    plan = make_plan(method, shrink, number, bias, caution, level, MAX_ITER, TOLERANCE, seed, None)
     answers = reading.answers(file)
-    true = reading.truth(truth, answers, file, "--truth")
-    known = reading.truth(gold, answers, file, "--gold")
-    if true is not None and known is not None:
-        # What was told is no test of what was found out.
-        true = _without(true, known)
-    est = estimate(
-        answers,
-        method,
-        shrink,
-        _number_or_name(variance),
-        groups=_labels(groups, answers, file, reading),
-        covariates=numbers(covariates, answers, file, reading),
-        gold=known,
-        bias=bias,
-        caution=caution,
-        level=level,
-        seed=seed,
-        progress=True,
-    )
+    with Progress("estimate", 3 + len(CANDIDATES), shown=True) as bar:
+        true = reading.truth(truth, answers, file)
+        question_data = read_question_data(request, answers, file)
+        if true is not None and question_data.gold is not None:
+            # What was told is no test of what was found out.
+            true = _without(true, question_data.gold)
+        bar.step("answers read")
+        est = solved(answers, plan, question_data, bar)
     verdicts = verdicts_on(est)
     contents: dict[Path, Any] = {
         path: table(est, part, path, verdicts)
@@ -166,29 +161,6 @@ def _without(true: Any, known: Any) -> Any:
 
     rest = np.where(np.isnan(known), true, np.nan)
     return None if np.isnan(rest).all() else rest
-
-
-def _labels(groups: str | None, answers: Any, file: str, reading: Reading) -> list[object] | None:
-    from trueup.io.question_data.read import read_groups
-
-    found = read_groups(groups, answers, file, **reading.beside)
-    if found is None:
-        return None
-    names = [*found.ids.tolist(), None]
-    return [names[code] for code in found.codes.tolist()]
-
-
-def numbers(columns: list[str] | None, answers: Any, file: str, reading: Reading) -> Any:
-    """Return the covariates of each question, None where there are none."""
-    import numpy as np
-
-    from trueup.io.question_data.read import read_covariates
-
-    parts = []
-    for given in dict.fromkeys(columns or ()):
-        found = read_covariates(given, answers, file, **reading.beside)
-        parts += [] if found is None else [found.values]
-    return np.hstack(parts) if parts else None
 
 
 def _number_or_name(text: str | None) -> float | str | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trueup.cli.engine_options import Where
     from trueup.cli.read_options import Reading
-    from trueup.io.question_data.columns import Columns
+    from trueup.io.question_data.tables import TableColumns
 
 #: Questions that are shown, those least certain first.
 SHOWN = 10
@@ -139,7 +139,7 @@ def answers_frame(
     from trueup.engines.disk.files import check_alike
     from trueup.engines.spark.files import open_files, read_files
     from trueup.io.columns import choose
-    from trueup.io.question_data.columns import named
+    from trueup.io.question_data.tables import choose_named
     from trueup.io.readers.source import labelled
 
     files = open_files(file)
@@ -162,7 +162,7 @@ def answers_frame(
     for argument, names in (("groups", labels), ("covariates", numbers)):
         if names:
             with labelled(argument), labelled(files[0].label):
-                named(argument, list(dict.fromkeys(names)), roles.question)(there)
+                choose_named(there, names, roles.question, argument)
     numbers += [each for each in (gold,) if each is not None and each in there]
     wanted = list(dict.fromkeys([*roles.names, *numbers, *labels]))
     check_alike(files, wanted)
@@ -171,17 +171,19 @@ def answers_frame(
 
 def _is_column(given: str, there: Sequence[str]) -> bool:
     """Tell whether a column is meant, there or not, rather than a file."""
-    from trueup.io.question_data.columns import is_file_name
+    from trueup.io.question_data.tables import is_file_name
 
     return given in there or not is_file_name(given)
 
 
-def _read_beside(path: str, argument: str, reading: Reading) -> Columns:
+def _read_beside(path: str, argument: str, reading: Reading) -> TableColumns:
     """Read a file that lies beside the answers: the questions, and what it says of them."""
-    from trueup.io.question_data.columns import fitting, from_file, ways_to_read
+    from trueup.io.question_data.tables import TableReader, _ways_to_read
 
-    way = ways_to_read(Path(path), reading.beside["how"])[0]
-    return from_file(path, fitting(argument, reading.question), way)
+    request: Any = reading.question_data()
+    reader = TableReader(argument, argument, request, None, reading.question, {})
+    way = _ways_to_read(Path(path), request.file_options)[0]
+    return reader._from_file(path, reader._choose, way)  # noqa: SLF001
 
 
 def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
@@ -189,7 +191,7 @@ def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
     from trueup.io.series import to_list
 
     found = _read_beside(path, "gold", reading)
-    given: list[Any] = to_list(next(iter(found.others.values())))
+    given: list[Any] = to_list(next(iter(found.values.values())))
     try:
         truths = [math.nan if each in (None, "") else float(each) for each in given]
     except (TypeError, ValueError):
@@ -207,7 +209,8 @@ def _read_gold(path: str, reading: Reading) -> dict[Any, float]:
 
 def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[Any, list[str]]:
     """Return the answers with what is asked for as columns, and their names: they are there, or come from a file."""
-    from trueup.io.question_data.columns import is_file_name, question_names
+    from trueup.io.question_data.tables import _question_names as question_names
+    from trueup.io.question_data.tables import is_file_name
     from trueup.io.series import to_list
 
     if given in frame.columns or not is_file_name(given):
@@ -222,7 +225,7 @@ def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[An
     nobody = TrueupError(
         f"--{argument}: found no question that is in the answers. Use the ids of the question column."
     )
-    told = zip(to_list(found.question), *map(to_list, found.others.values()), strict=True)
+    told = zip(to_list(found.question), *map(to_list, found.values.values()), strict=True)
     # In a text file "1" may mean a number as well as a text: ids are the same if they are written alike.
     lines = dict.fromkeys(
         (str(name), *rest)
@@ -231,7 +234,7 @@ def _beside(frame: Any, given: str, argument: str, reading: Reading) -> tuple[An
     )
     if not lines:
         raise nobody
-    key, names = f"question of {given}", [f"{argument} {name} of {given}" for name in found.others]
+    key, names = f"question of {given}", [f"{argument} {name} of {given}" for name in found.values]
     columns = dict(zip([key, *names], map(list, zip(*lines, strict=True)), strict=True))
     table = frame.sparkSession.createDataFrame(need("pyarrow", "spark").table(columns))
     rows = functions.broadcast(table)

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trueup.answers.answers import Answers
+    from trueup.io.question_data import QuestionDataRequest
 
 LONG = "long"
 
@@ -83,25 +86,25 @@ class Reading(Form):
         )
         return answers
 
-    def truth(self, given: str | None, answers: "Answers", file: str, argument: str) -> Any:
+    def question_data(
+        self,
+        groups: str | None = None,
+        covariates: list[str] | None = None,
+        gold: str | None = None,
+        gold_argument: str = "gold",
+    ) -> "QuestionDataRequest":
+        """Return the request for columns of the answers, and files that are read like them."""
+        from trueup.io.question_data import QuestionDataRequest
+
+        options = {name: getattr(self, name) for name in ("sep", "decimal", "encoding", "sql")}
+        return QuestionDataRequest(groups, covariates, gold, self.question, options, gold_argument)
+
+    def truth(self, given: str | None, answers: "Answers", file: str) -> Any:
         """Read known truths, one number per question and NaN where unknown; None where none are given."""
-        import numpy as np
+        from trueup._estimate import read_question_data
 
-        from trueup.errors import TrueupError
-        from trueup.io.question_data.read import read_gold
-
-        found = read_gold(given, answers, file, **self.beside, argument=argument)
-        if found is not None and np.isnan(found).all():
-            raise TrueupError(
-                f"{argument}: found no truth, all are empty. Fill in some, or leave it out."
-            )
-        return found
-
-    @property
-    def beside(self) -> dict[str, Any]:
-        """Return how columns of the answers, and files beside them, are read."""
-        how = {"sep": self.sep, "decimal": self.decimal, "encoding": self.encoding, "sql": self.sql}
-        return {"question": self.question, "how": how}
+        request = self.question_data(gold=given, gold_argument="truth")
+        return read_question_data(request, answers, file).gold
 
 
 def _show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -112,11 +115,9 @@ def _show(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"trueup: {as_options(str(message))}", file=sys.stderr)
 
 
-def inputs(file: str, *beside: str | None) -> list[Any]:
+def inputs(file: str, *requests: "QuestionDataRequest") -> "list[Path]":
     """Return the files that must not be overwritten: those of the answers, and others that are read."""
-    from pathlib import Path
-
     from trueup.io.paths import find_paths
 
-    others = [Path(each) for each in beside if each]
+    others = [path for request in requests for path in request.files]
     return [*([] if file == "-" else find_paths(file).paths), *others]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.estimate import PAGES, STATES, TABLES, command_line, numbers, table
+from trueup.cli.estimate import PAGES, STATES, TABLES, command_line, table
 from trueup.cli.read_options import Form, Reading, inputs
 
 
@@ -64,7 +64,7 @@ def update(
     """
     from functools import partial
 
-    from trueup._update import Beside, Opened, go_on
+    from trueup._update import Opened, go_on, merge_question_data
     from trueup.answers.merge import merge
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
@@ -72,7 +72,8 @@ def update(
     from trueup.io.outputs import check_outputs
 
     form = form or Form()
-    taken = inputs(file, gold, groups, *(covariates or ()))
+    request = Reading(**asdict(form)).question_data(groups, covariates, gold)
+    taken = inputs(file, request)
     target = state if state_out is None else state_out
     check_outputs({"STATE" if state_out is None else "--state-out": target}, STATES, inputs=taken)
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
@@ -90,10 +91,9 @@ def update(
     with Progress("update", 3, shown=True) as bar:
         new = reading.answers(file)
         merged = merge(opened.saved.answers, new, duplicates)
-        known = numbers(covariates, new, file, reading)
-        beside = Beside(groups, known, gold, file, **reading.beside)
+        question_data = merge_question_data(opened.saved, merged, new, request, file)
         bar.step("answers read")
-        est = go_on(opened.saved, merged, new, beside, bar)
+        est = go_on(opened.saved, merged, question_data, bar)
     verdicts = verdicts_on(est)
     contents: dict[Path, Any] = {
         path: table(est, part, path, verdicts)

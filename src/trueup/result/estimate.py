@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from trueup._estimate import Known
     from trueup.algorithms.driver import Aggregate
     from trueup.algorithms.facts import Facts
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine, Kept
-    from trueup.io.question_data.read import Labels
+    from trueup.io.question_data import Labels, QuestionData
     from trueup.io.table import Ids
     from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.pooling import Voices
@@ -114,7 +113,7 @@ class Estimate:
         The error that all workers share, where gold questions showed it.
     voices : Voices or None
         Who speaks for whom, where workers err together.
-    plan, known : Plan, Known
+    plan, question_data : Plan, QuestionData
         What was asked for, and what the caller knew of the questions.
     """
 
@@ -135,7 +134,7 @@ class Estimate:
     calibration: Calibration | None = None
     voices: Voices | None = None
     plan: Plan | None = None
-    known: Known | None = None
+    question_data: QuestionData | None = None
 
     @cached_property
     def questions(self) -> Any:

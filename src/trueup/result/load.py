@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup import variance as variances
-from trueup._estimate import Known
 from trueup.algorithms.contract import State
 from trueup.algorithms.driver import Aggregate
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
 from trueup.answers.answers import Answers, Origin
 from trueup.answers.merge import FRAMES
-from trueup.answers.scale import Scale
+from trueup.answers.scale import Scale, unfit_truths
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import BROKEN, Damage, check, damaged, read_archive
 from trueup.io.plain_ids import unpack
-from trueup.io.question_data.read import Covariates, Labels
+from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.pooling import Voices
@@ -84,7 +83,7 @@ class Saved:
         All answers so far.
     plan : Plan
         What was asked for.
-    known : Known
+    question_data : QuestionData
         What the caller knows of the questions.
     algorithm : Algorithm
         The first step; the one that was chosen, where that was asked for.
@@ -98,7 +97,7 @@ class Saved:
 
     answers: Answers
     plan: Plan
-    known: Known
+    question_data: QuestionData
     algorithm: Algorithm
     values: Mapping[str, Floats]
     step: int
@@ -108,7 +107,7 @@ class Saved:
     @classmethod
     def of(cls, est: Estimate) -> Saved:
         """Take it from an estimate."""
-        if est.plan is None or est.known is None:
+        if est.plan is None or est.question_data is None:
             raise TrueupError(
                 "estimate: it does not say how it was made. Use one of trueup.estimate."
             )
@@ -123,7 +122,7 @@ class Saved:
         return cls(
             est.answers,
             est.plan,
-            est.known,
+            est.question_data,
             found.algorithm,
             state.values,
             state.step,
@@ -176,7 +175,7 @@ def _understood(
 
 def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
     answers = _answers(meta["answers"], arrays)
-    known = _known(meta["plan"], arrays, answers)
+    question_data = _question_data(meta["plan"], arrays, answers)
     algorithm, plan = _plan(meta["plan"], arrays, answers)
     found = meta["found"]
     names = _strings(found["state"])
@@ -188,7 +187,7 @@ def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
     check((values["weight"] >= 0).all(), "the state of the workers")
     step, why = _count(found["step"]), _line(meta["diagnosis"]["why"])
     prior_choice = None if meta["version"] == 1 else _prior_choice(found["prior_choice"])
-    return Saved(answers, plan, known, algorithm, values, step, why, prior_choice)
+    return Saved(answers, plan, question_data, algorithm, values, step, why, prior_choice)
 
 
 def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
@@ -258,9 +257,10 @@ def _installed(kind: str) -> bool:
     return kind not in FRAMES or all(find_spec(each) is not None for each in needed)
 
 
-def _known(about: dict[str, Any], arrays: Arrays, answers: Answers) -> Known:
+def _question_data(about: dict[str, Any], arrays: Arrays, answers: Answers) -> QuestionData:
     m = answers.n_questions
     gold = _vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
+    check(gold is None or not unfit_truths(gold, answers.scale)[0].any(), "its truths")
     groups = covariates = None
     if "group_of" in arrays:
         ids, codes = unpack("group", arrays), arrays["group_of"]
@@ -271,7 +271,7 @@ def _known(about: dict[str, Any], arrays: Arrays, answers: Answers) -> Known:
         names = tuple(_strings(about["covariates"]))
         columns = [_vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
         covariates = Covariates(np.column_stack(columns), names)
-    return Known(groups, covariates, gold)
+    return QuestionData(groups, covariates, gold)
 
 
 def _plan(about: dict[str, Any], arrays: Arrays, answers: Answers) -> tuple[Algorithm, Plan]:
@@ -322,7 +322,7 @@ def _like(value: Any, usual: Any) -> bool:
 
 def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
     """Put an estimate together from what was saved, and find again what follows from it."""
-    answers, plan, known, about = saved.answers, saved.plan, saved.known, meta["found"]
+    answers, plan, data, about = saved.answers, saved.plan, saved.question_data, meta["found"]
     m, n = answers.n_questions, answers.n_workers
     columns = {
         name: _vector(arrays, f"column.{name}", m, unknown=name in UNKNOWN) for name in COLUMNS
@@ -349,8 +349,8 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         vectors.AGGREGATE: first["base"],
         vectors.MODEL_VARIANCE: first["variance"],
     }
-    if known.gold is not None:
-        kept[vectors.GOLD] = known.gold
+    if data.gold is not None:
+        kept[vectors.GOLD] = answers.scale.forward(data.gold)
     for name, values in kept.items():
         clean.keep(name, values)
     workers = {
@@ -386,8 +386,8 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
             aggregate if voices is None else voices.ask(aggregate, heard),
             plan.rule,
             plan.variance,
-            groups=None if known.groups is None else known.groups.codes,
-            covariates=None if known.covariates is None else known.covariates.values,
+            groups=None if data.groups is None else data.groups.codes,
+            covariates=None if data.covariates is None else data.covariates.values,
             biases=biases,
             prior_choice=saved.prior_choice,
             seed=plan.seed,
@@ -400,11 +400,11 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         level=plan.level,
         **columns,
         biases=biases,
-        groups=known.groups,
+        groups=data.groups,
         calibration=_calibration(meta["calibration"]),
         voices=voices,
         plan=plan,
-        known=known,
+        question_data=data,
     )
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup._estimate import Known
     from trueup.answers.answers import Answers
+    from trueup.io.question_data import QuestionData
     from trueup.pipeline.calibration import Calibration
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
@@ -35,7 +35,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
     saved = Saved.of(est)
     found, origin = est.aggregate, est.answers.origin
     variance, given = _variance_given(saved.plan.variance)
-    covariates = saved.known.covariates
+    covariates = saved.question_data.covariates
     meta = {
         "trueup": __version__,
         "answers": {
@@ -77,7 +77,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
     }
     arrays = {
         **_answer_arrays(est.answers),
-        **_known_arrays(saved.known),
+        **_question_arrays(saved.question_data),
         **_found_arrays(est),
         **given,
     }
@@ -158,17 +158,17 @@ def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
     }
 
 
-def _known_arrays(known: Known) -> dict[str, NDArray[Any]]:
+def _question_arrays(data: QuestionData) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
-    if known.gold is not None:
-        arrays["gold"] = known.gold
-    if known.groups is not None:
+    if data.gold is not None:
+        arrays["gold"] = data.gold
+    if data.groups is not None:
         arrays |= {
-            "group_of": known.groups.codes.astype(np.int64),
-            **pack("group", known.groups.ids),
+            "group_of": data.groups.codes.astype(np.int64),
+            **pack("group", data.groups.ids),
         }
-    if known.covariates is not None:
-        columns = known.covariates.values.T
+    if data.covariates is not None:
+        columns = data.covariates.values.T
         arrays |= {f"covariate.{number}": column for number, column in enumerate(columns)}
     return arrays
 

@@ -193,7 +193,7 @@ def test_borders_follow_the_order_of_text(texts: list[str], pieces: int) -> None
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 @pytest.mark.usefixtures("tiny")
 def test_groups_and_covariates(tmp_path: Path, ending: str) -> None:
-    from trueup.io.question_data.read import read_covariates, read_groups
+    from trueup.io.question_data import QuestionDataRequest
 
     data = table(500)
     # Some rows tell the group and have no answer; some the other way round.
@@ -208,18 +208,18 @@ def test_groups_and_covariates(tmp_path: Path, ending: str) -> None:
     answers = Answers.from_file(path)
     with ingest(path, tmp_path / "work", groups="group", covariates=["size"]) as stored:
         assert_same(stored, answers)
-        labels, numbers = stored.groups, stored.covariates
+        labels, numbers = stored.question_data.groups, stored.question_data.covariates
         assert labels is not None
         assert numbers is not None
         order = answers.question_ids.sort_order()
-        expected = read_groups("group", answers, path)
+        in_memory = QuestionDataRequest("group", ["size"]).read(answers, path)
+        expected, other = in_memory.groups, in_memory.covariates
         assert expected is not None
         names = [
             None if code < 0 else expected.ids.tolist()[code] for code in expected.codes[order]
         ]
         assert [None if code < 0 else labels.ids.tolist()[code] for code in labels.codes] == names
         assert (np.unique(labels.codes[labels.codes >= 0], return_index=True)[1][0]) == 0
-        other = read_covariates(["size"], answers, path)
         assert other is not None
         np.testing.assert_array_equal(numbers.values, other.values[order])
         assert numbers.names == ("size",)

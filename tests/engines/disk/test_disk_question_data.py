@@ -23,7 +23,8 @@ import pyarrow.parquet as pq  # noqa: E402
 from trueup import disk  # noqa: E402
 from trueup.engines.disk.folder import JOURNAL  # noqa: E402
 from trueup.engines.disk.intake import ingest  # noqa: E402
-from trueup.engines.disk.question_data import Attributes  # noqa: E402
+from trueup.engines.disk.question_data import read_question_data  # noqa: E402
+from trueup.io.question_data import QuestionDataRequest  # noqa: E402
 
 QUESTIONS, WORKERS = 90, 9
 COLUMNS = ("estimate", "lower", "upper", "std_error", "base", "base_std_error", "shrinkage")
@@ -169,14 +170,13 @@ def test_columns_and_files_of_covariates_may_be_mixed() -> None:
 
 def test_questions_are_found_in_all_blocks() -> None:
     tables(int)
-    known = Attributes.of("groups.csv", ["size", "sizes.csv"], "gold.csv", "question", {})
-    columns = {"groups": known.group_column, "covariates": known.covariate_columns}
-    assert columns == {"groups": None, "covariates": ("size",)}
-    with ingest("numbers.csv", "work", **columns) as stored:  # type: ignore[arg-type]
+    request = QuestionDataRequest("groups.csv", ["sizes.csv", "size"], "gold.csv")
+    assert request.columns() == (None, ("size",), None)
+    with ingest("numbers.csv", "work", covariates=("size",)) as stored:
         for block in (1, 40, 1 << 19):
             cut = stored.cut(block)
             assert (cut.n_blocks == 1) == (block > 1000)
-            found = known.read(cut)
+            found = read_question_data(request, cut)
             assert found.groups is not None
             assert found.covariates is not None
             assert found.gold is not None
@@ -273,7 +273,7 @@ def _to_disk(source: str, **options: Any) -> Any:
 def test_what_does_not_say_which_questions_it_is_of_is_refused_before_reading(
     argument: str, given: Any
 ) -> None:
-    with pytest.raises(TrueupError, match=f"^{argument}: with answers that are not in memory"):
+    with pytest.raises(TrueupError, match=f"^{argument}: found values without question ids"):
         _to_disk("answers.csv", work_dir="work", **{argument: given})
     assert not Path("work").exists()
 

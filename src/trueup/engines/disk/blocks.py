@@ -35,7 +35,7 @@ from trueup.engines.disk.files import Malformed
 from trueup.engines.disk.folder import META, Folder, shown
 from trueup.engines.one_panel import OnePanel
 from trueup.errors import TrueupError
-from trueup.io.question_data.read import Covariates, Labels
+from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.source import one_line
 from trueup.io.table import Ids
 
@@ -192,30 +192,21 @@ class Stored(OnePanel):
         return np.nan if self.mean_precision is None else 1.0 / self.mean_precision
 
     @property
-    def groups(self) -> Labels | None:
-        """The group of each question, where it was asked for."""
-        if not (self.folder.answers / "group.i32").exists():
-            return None
-        codes = self._read("group.i32", np.int32, 0, self.n_questions).astype(np.int64)
-        return Labels(codes, Ids(self._table("group_labels.parquet", None)))
-
-    @property
-    def covariates(self) -> Covariates | None:
-        """The covariates of each question, where they were asked for."""
-        if not self.covariate_names:
-            return None
-        columns = [
-            self._read(f"covariate-{k}.f64", np.float64, 0, self.n_questions)
-            for k in range(len(self.covariate_names))
-        ]
-        return Covariates(np.column_stack(columns), self.covariate_names)
-
-    @property
-    def gold(self) -> Floats | None:
-        """The known truth of each question, NaN where unknown, where it was asked for."""
-        if not (self.folder.answers / "gold.f64").exists():
-            return None
-        return self._read("gold.f64", np.float64, 0, self.n_questions)
+    def question_data(self) -> QuestionData:
+        """Groups, covariates and gold truths from columns of the answers, where they were asked for."""
+        groups = covariates = gold = None
+        if (self.folder.answers / "group.i32").exists():
+            codes = self._read("group.i32", np.int32, 0, self.n_questions).astype(np.int64)
+            groups = Labels(codes, Ids(self._table("group_labels.parquet", None)))
+        if self.covariate_names:
+            columns = [
+                self._read(f"covariate-{k}.f64", np.float64, 0, self.n_questions)
+                for k in range(len(self.covariate_names))
+            ]
+            covariates = Covariates(np.column_stack(columns), self.covariate_names)
+        if (self.folder.answers / "gold.f64").exists():
+            gold = self._read("gold.f64", np.float64, 0, self.n_questions)
+        return QuestionData(groups, covariates, gold)
 
     def count(self, question: int) -> int:
         """Return the number of answers to a question."""

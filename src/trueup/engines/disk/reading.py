@@ -19,7 +19,7 @@ from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepa
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
-from trueup.io.question_data.columns import named
+from trueup.io.question_data.tables import choose_named
 from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
     for argument, names in (("groups", groups), ("covariates", asked.covariates), ("gold", gold)):
         if names:
             with labelled(argument), labelled(files[0].label):
-                named(argument, list(dict.fromkeys(names)), roles.question)(files[0].names)
+                choose_named(files[0].names, names, roles.question, argument)
     check_alike(files, [*roles.names, *groups, *asked.covariates, *gold])
     return Plan(
         question=roles.question,

@@ -1,0 +1,284 @@
+"""From rows that say something about questions to one value per question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from trueup.errors import AnswersError, BadRows, counted, listing, quoted
+from trueup.io.encode import encode
+from trueup.io.numbers import to_numbers
+from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.delimited import whole_number_ids
+from trueup.io.series import take, to_list
+from trueup.io.table import Ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.io.series import Series
+
+# Ids that a message shows.
+SHOWN = 3
+# A whole number of more digits is no 64-bit integer.
+MOST_DIGITS = 20
+REMEDIES = {
+    "covariates": "Give finite numbers; use groups= for labels.",
+    "gold": "Give a finite number, or nothing where the truth is unknown.",
+}
+
+
+class QuestionIds(Protocol):
+    """The ids of questions, wherever they are; `Ids` in memory."""
+
+    def __len__(self) -> int: ...
+
+    def tolist(self, indices: Indices | None = None) -> list[object]:
+        """Return these ids; without indices all, or as many as show what they are like."""
+
+    def index_of(self, values: Iterable[object]) -> Ints:
+        """Return the number of the question of each value, -1 where there is none."""
+
+
+class Origin(Protocol):
+    """Where the questions came from: all that were read, and what the input was."""
+
+    @property
+    def question_ids(self) -> QuestionIds:
+        """All questions that were read."""
+
+    @property
+    def kind(self) -> str:
+        """What the input was; see `Table`."""
+
+
+class Questions(Protocol):
+    """The questions that have answers. `Answers` are that, and more."""
+
+    @property
+    def question_ids(self) -> QuestionIds:
+        """Their ids."""
+
+    @property
+    def question_source(self) -> Ints | None:
+        """The number of each among those that were read; None: they are the same."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where they came from."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionsById:
+    """Questions of which only the ids are known, such as those of an engine."""
+
+    question_ids: QuestionIds
+    question_source: Ints | None = None
+    kind: str = "file"
+
+    @property
+    def origin(self) -> Origin:
+        """The same questions."""
+        return self
+
+
+class QuestionRows(NamedTuple):
+    """Columns, and the question that each of their rows is about.
+
+    Attributes
+    ----------
+    columns
+        What was given, by name.
+    question
+        Number among `ids` of the question of each row, -1 where nobody answered it.
+    ids
+        The questions that rows can be about.
+    source
+        For each question of the answers its number among `ids`; None: they are the same.
+    text
+        Whether the values are text without a type, as in a CSV file.
+    """
+
+    columns: dict[str, Series]
+    question: Ints
+    ids: QuestionIds
+    source: Ints | None
+    text: bool = False
+
+    @property
+    def n_known(self) -> int:
+        """Number of questions that some row is about."""
+        return len(np.unique(self.question[self.question >= 0]))
+
+    def id_of(self, question: int) -> object:
+        """Return the id of a question among `ids`."""
+        return self.ids.tolist(np.array([question]))[0]
+
+    def name_of(self, question: int) -> object:
+        """Return the id of a question of the answers."""
+        return self.id_of(question if self.source is None else int(self.source[question]))
+
+
+def match(
+    keys: Series | list[object],
+    columns: dict[str, Series],
+    questions: Questions,
+    *,
+    text: bool = False,
+) -> QuestionRows:
+    """Find the questions by their ids.
+
+    A list names each of them once. In a text file "1" may mean a number as well as a text.
+    """
+    ids, source = questions.origin.question_ids, questions.question_source
+    codes, distinct = None, keys
+    if not isinstance(keys, list):
+        codes, _, first_rows = encode(keys, column="question")
+        distinct = to_list(take(keys, first_rows))
+    number = ids.index_of(distinct)
+    if text:
+        rest = np.flatnonzero(number < 0)
+        number[rest] = ids.index_of([_whole(distinct[i]) for i in rest.tolist()])
+    used = number if source is None else number[np.isin(number, source)]
+    if distinct and not (used >= 0).any():
+        raise _no_match(distinct, questions)
+    per_row = number if codes is None else np.append(number, -1)[codes]
+    return QuestionRows(columns, per_row, ids, source, text)
+
+
+def _whole(text: object) -> object:
+    """Return the whole number that a text writes in the plain way, otherwise None, which is no id."""
+    if isinstance(text, str) and len(text) <= MOST_DIGITS and text.removeprefix("-").isdecimal():
+        number = int(text)
+        return number if str(number) == text else None
+    return None
+
+
+def _no_match(keys: list[object], questions: Questions) -> AnswersError:
+    """Show ids of both sides, and say what tells them apart where that can be seen."""
+    ids = questions.question_ids.tolist()
+    if {str(one) for one in ids} & {str(one) for one in keys}:
+        advice = 'The number 1 and the text "1" are different ids: convert one side.'
+    elif {_loose(one) for one in ids} & {_loose(one) for one in keys}:
+        advice = "They differ in spaces or capitals: write them alike."
+    else:
+        advice = "Use the ids of the question column."
+    return AnswersError(
+        "found no question that is in the answers. It has "
+        f"{listing(keys[:SHOWN], SHOWN)}, the answers have {listing(ids[:SHOWN], SHOWN)}. {advice}"
+    )
+
+
+def _loose(value: object) -> str:
+    return str(value).strip().casefold()
+
+
+def _answered(rows: QuestionRows, name: str) -> tuple[Series, Ints]:
+    """Return the rows of a column that are about questions somebody answered, and these questions."""
+    series, question = rows.columns[name], rows.question
+    has = np.flatnonzero(question >= 0)
+    return (series, question) if len(has) == len(question) else (take(series, has), question[has])
+
+
+def labels(rows: QuestionRows, name: str) -> tuple[Ints, Ids]:
+    """Return the number of the label of each question, -1 where it has none, and the labels."""
+    series, question = _answered(rows, name)
+    codes, n, first_rows = encode(series, column=name)
+    distinct = to_list(take(series, first_rows))
+    blank = [isinstance(label, str) and not label.strip() for label in distinct]
+    codes = np.where(np.array([*blank, True])[codes], -1, codes)
+    label, row = one_label(codes, question, len(rows.ids))
+    if row is not None:
+        pair = (distinct[codes[row]], distinct[label[question[row]]])
+        raise two_values(rows.id_of(question[row]), "labels", pair)
+    if rows.source is not None:
+        label = label[rows.source]
+    used, first = np.unique(label[label >= 0], return_index=True)
+    used = used[np.argsort(first)]
+    renumbered = np.full(n + 1, -1)  # -1 finds the last
+    renumbered[used] = np.arange(len(used))
+    ids = take(series, first_rows[used])
+    return renumbered[label], Ids(whole_number_ids(ids) if rows.text else ids)
+
+
+def numbers(rows: QuestionRows, name: str, kind: str) -> Floats:
+    """Return one number per question, NaN where none is given."""
+    series, question = _answered(rows, name)
+    try:
+        values = to_numbers(series, name)
+    except BadRows:
+        row = _first_bad(series)
+        found = to_list(take(series, np.array([row])))[0]
+        raise unusable(rows.id_of(question[row]), name, found, kind) from None
+    large = np.abs(values) > LARGEST_ANSWER
+    if large.any():
+        row = int(np.argmax(large))
+        raise unusable(rows.id_of(question[row]), name, float(values[row]), kind)
+    number, contradiction = one_number(values, question, len(rows.ids))
+    if contradiction is not None:
+        row = contradiction
+        pair = (float(values[row]), float(number[question[row]]))
+        raise two_values(rows.id_of(question[row]), f"values of {quoted(name)}", pair)
+    return number if rows.source is None else number[rows.source]
+
+
+def _first_bad(series: Series) -> int:
+    """Return the first row that is not a finite number, by halving."""
+    good, bad = 0, len(series)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            to_numbers(take(series, np.arange(good, middle)), "")
+        except BadRows:
+            bad = middle
+        else:
+            good = middle
+    return good
+
+
+# -- rules and words for every engine --------------------------------------------------------------
+
+
+def one_label(codes: Indices, question: Indices, n_questions: int) -> tuple[Ints, int | None]:
+    """Return the label of each question, -1 where it has none, and the first row that contradicts it."""
+    label = np.full(n_questions, -1)
+    has = codes >= 0
+    label[question[has]] = codes[has]
+    differs = has & (label[question] != codes)
+    return label, int(np.argmax(differs)) if differs.any() else None
+
+
+def one_number(values: Floats, question: Indices, n_questions: int) -> tuple[Floats, int | None]:
+    """Return the number of each question, NaN where it has none, and the first row that contradicts it."""
+    number = np.full(n_questions, np.nan)
+    has = ~np.isnan(values)
+    number[question[has]] = values[has]
+    differs = has & (number[question] != values)
+    return number, int(np.argmax(differs)) if differs.any() else None
+
+
+def two_values(question: object, what: str, pair: tuple[object, object]) -> AnswersError:
+    """Build the error for a question with two different labels or numbers."""
+    return AnswersError(
+        f"question {quoted(question)} has two {what}, {quoted(pair[0])} and {quoted(pair[1])}. Give one per question."
+    )
+
+
+def missing_covariates(count: int, name: str, first: object) -> AnswersError:
+    """Build the error for questions without a value of a covariate."""
+    return AnswersError(
+        f"{counted(count, 'question')} without a value of {quoted(name)}, first {quoted(first)}. "
+        "Every question needs one: fill it in, or leave out this covariate."
+    )
+
+
+def unusable(question: object, name: str, value: object, kind: str) -> AnswersError:
+    """Build the error for a covariate or truth that is not a number, or too large."""
+    limit = f" (at most {LARGEST_ANSWER:g} in size)" if isinstance(value, float) else ""
+    return AnswersError(
+        f"question {quoted(question)} has the {quoted(name)} {quoted(value)}, which is not a usable number{limit}. "
+        f"{REMEDIES[kind]}"
+    )
