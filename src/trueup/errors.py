@@ -7,8 +7,9 @@ no id or value, however odd, can break the line or flood the terminal.
 
 from __future__ import annotations
 
+import copy
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,12 @@ MOST_NAMES = 10
 class TrueupError(ValueError):
     """Something this library was given cannot be used as it is."""
 
+    def reworded(self, message: str) -> Self:
+        """Return the same error with another message."""
+        error = copy.copy(self)
+        error.args = (message,)
+        return error
+
 
 class TrueupWarning(UserWarning):
     """The result is what was asked for, but there is a reason not to trust it blindly."""
@@ -34,7 +41,17 @@ class AnswersError(TrueupError):
 
 
 class BadRows(AnswersError):  # noqa: N818
-    """Some rows of a column cannot be used; the message names them by number."""
+    """Some rows of a column cannot be used; the message names them by number.
+
+    Attributes
+    ----------
+    row
+        The first of them, counted from 0, where it is known.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
@@ -138,7 +155,8 @@ def bad_rows(
     noun = "value" if n_rows == 1 else "values"
     return BadRows(
         f"Column {quoted(column)}: {count} of {n_rows} {noun} {fault[count > 1]}, "
-        f"{'first ' if count > 1 else ''}at {places(rows, values)}. {remedy}"
+        f"{'first ' if count > 1 else ''}at {places(rows, values)}. {remedy}",
+        row=rows[0],
     )
 
 

@@ -384,7 +384,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_other_endings_are_refused(written: Callable[..., Path], name: str) -> None:
     assert message_of(written(TEXT, name)) == (
         f'File "{name}": cannot tell its format from its ending. It must be one of '
-        ".parquet, .pq, .csv, .tsv, .txt, .jsonl, .ndjson, .json, .xlsx, .xlsm "
+        ".csv, .tsv, .txt, .parquet, .pq, .jsonl, .ndjson, .json, .xlsx, .xlsm "
         "(text and JSON also with .gz behind)."
     )
 

@@ -116,7 +116,7 @@ def test_a_long_table_under_other_names_is_not_taken_for_a_wide_one(
         (
             "question,ann,bob\na,1,2\na,2,3\n",
             {},
-            ("since a question stands in more than one row: pass wide=True if that is meant."),
+            ("since a question is in more than one row: pass wide=True if that is intended."),
         ),
         (
             "question;a;b;c\nq;1,5;2;3,5\n",

@@ -49,11 +49,12 @@ def compare(
     import json
 
     from trueup.cli.tables import write_files
+    from trueup.io.formats import TABLES
     from trueup.io.outputs import check_outputs
 
     reading, where = reading or Reading(), where or Where()
     request = reading.question_data(gold=truth)
-    check_outputs({"--out": out}, (".csv", ".parquet", ".json"), inputs=inputs(file, request))
+    check_outputs({"--out": out}, TABLES, inputs=inputs(file, request))
     wide = reading.wide not in (None, LONG)
     place = where.place(file, {"--wide": wide, "--sql": reading.sql})
     run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[place]

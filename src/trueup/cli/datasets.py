@@ -6,7 +6,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-ENDINGS = (".csv", ".parquet")
 WIDTH = 100
 
 
@@ -53,10 +52,11 @@ def _write(name: str, out: Path | None, truth_out: Path | None, data: Path | Non
     from trueup.cli.tables import answers_table, write_files
     from trueup.core.libraries import need
     from trueup.errors import TrueupError, quoted
+    from trueup.io.formats import PARQUET, TEXT
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
-    check_outputs({"--out": out, "--truth-out": truth_out}, ENDINGS)
+    check_outputs({"--out": out, "--truth-out": truth_out}, (TEXT.written, PARQUET.written))
     dataset = datasets.load(name, data=data)
     contents = {} if out is None else {out: answers_table(dataset.answers)}
     if truth_out is not None:

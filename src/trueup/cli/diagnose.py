@@ -51,6 +51,7 @@ def diagnose(
     from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
+    from trueup.io.formats import TABLES
     from trueup.io.outputs import check_outputs
 
     reading = reading or Reading()
@@ -60,8 +61,7 @@ def diagnose(
         raise TrueupError(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
         )
-    endings = (".csv", ".parquet", ".json")
-    check_outputs({"--workers": workers, "--pairs": pairs}, endings, inputs=inputs(file))
+    check_outputs({"--workers": workers, "--pairs": pairs}, TABLES, inputs=inputs(file))
     answers = reading.answers(file)
     answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
     found = diagnose_all(

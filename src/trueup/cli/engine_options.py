@@ -8,12 +8,8 @@ from cyclopts import Parameter
 
 #: Memory that an answer takes while it is read and combined, and the share of all memory that may be used.
 BYTES_AN_ANSWER, SHARE = 100, 0.6
-#: Bytes of a row of text, packed or not.
-TEXT_ROW, PACKED_ROW = 20, 5
 #: What --memory-limit is unless given.
 MEMORY_LIMIT = "1GB"
-#: What can be read without being held in memory.
-STREAMED = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 
 
 @Parameter(name="*")
@@ -109,27 +105,13 @@ class Where:
 def rows_about(file: str) -> int | None:
     """Estimate the rows of files without reading them; None if that cannot be done, or they cannot be streamed."""
     from trueup.errors import TrueupError
+    from trueup.io.formats import estimate_rows
     from trueup.io.paths import find_paths
 
     if file == "-":
         return None
-    total = 0
     try:
-        for path in find_paths(file).paths:
-            packed = path.suffix.lower() in (".gz", ".zst")
-            kind = Path(path.stem if packed else path.name).suffix.lower()
-            if kind not in STREAMED or not path.is_file():
-                return None
-            if kind in STREAMED[:2]:
-                from trueup.core.libraries import need
-
-                arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
-                try:
-                    total += int(parquet.read_metadata(path).num_rows)
-                except (arrow.ArrowException, OSError):
-                    return None
-            else:
-                total += path.stat().st_size // (PACKED_ROW if packed else TEXT_ROW)
+        rows = [estimate_rows(path) for path in find_paths(file).paths]
     except (TrueupError, OSError):
         return None
-    return total
+    return None if None in rows else sum(filter(None, rows))

@@ -11,10 +11,6 @@ from trueup.cli.engine_options import Where
 from trueup.cli.integers import Whole
 from trueup.cli.read_options import Reading, inputs
 
-TABLES = (".csv", ".parquet", ".json")
-PAGES = (".html", ".htm")
-STATES = (".trueup",)
-
 
 def estimate(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
@@ -88,6 +84,7 @@ def estimate(
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
     from trueup.core.progress import Progress
+    from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.pipeline.auto_method import CANDIDATES
 

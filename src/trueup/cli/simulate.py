@@ -7,8 +7,6 @@ from cyclopts import Parameter
 
 from trueup.cli.integers import Whole
 
-ENDINGS = (".csv", ".parquet")
-
 
 def simulate(
     *,
@@ -71,10 +69,11 @@ def simulate(
     from trueup.cli.tables import answers_table, write_files
     from trueup.core.libraries import need
     from trueup.datasets.simulate import simulate
+    from trueup.io.formats import PARQUET, TEXT
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
-    check_outputs({"--out": out, "--truth-out": truth_out}, ENDINGS)
+    check_outputs({"--out": out, "--truth-out": truth_out}, (TEXT.written, PARQUET.written))
     drawn = simulate(
         workers,
         questions,

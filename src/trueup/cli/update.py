@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.estimate import PAGES, STATES, TABLES, command_line, table
+from trueup.cli.estimate import command_line, table
 from trueup.cli.read_options import Form, Reading, inputs
 
 
@@ -69,6 +69,7 @@ def update(
     from trueup.cli.summary import document, summary, verdicts_on
     from trueup.cli.tables import write_files
     from trueup.core.progress import Progress
+    from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
 
     form = form or Form()

@@ -31,7 +31,8 @@ from trueup.errors import (
     quoted,
 )
 from trueup.io.numbers import to_numbers
-from trueup.io.readers.delimited import DELIMITERS, NOT_UTF8
+from trueup.io.readers.delimited import DELIMITERS
+from trueup.io.readers.text import NOT_UTF8
 
 if TYPE_CHECKING:
     from os import PathLike

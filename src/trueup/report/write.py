@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, counted, quoted
+from trueup.io.formats import PAGES
 from trueup.io.readers.source import LONGEST_PATH
 from trueup.report.page import write_page
 from trueup.report.sections.assumptions import rests
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from trueup.result.estimate import Estimate
-
-PAGES = (".html", ".htm")
 
 
 def write_report(

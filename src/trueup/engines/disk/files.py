@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trueup.core.libraries import need
 from trueup.errors import AnswersError, TrueupError, listing, quoted
+from trueup.io.formats import PACKINGS, PARQUET, find_format, list_endings
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
-from trueup.io.readers.files import FORMATS
 from trueup.io.readers.parquet import explained
 from trueup.io.readers.source import label_of, labelled
 from trueup.io.readers.streams import STDIN
@@ -23,6 +22,7 @@ from trueup.io.readers.streams import STDIN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from os import PathLike
+    from pathlib import Path
 
     from trueup.engines.disk.folder import Folder
     from trueup.io.readers.delimited import Layout
@@ -35,7 +35,6 @@ EXAMPLES = 5
 PLACES, EACH = 32, 1 << 13
 # Bytes that a page of Parquet is read by: whole columns may be larger than memory.
 BUFFER = 1 << 20
-ZSTD = ".zst"
 # A size as DuckDB reads it.
 SIZE = re.compile(r"\s*([0-9]+\.?[0-9]*)\s*(?:b|bytes?|[kmgt]i?b)\s*", re.IGNORECASE | re.ASCII)
 
@@ -224,23 +223,18 @@ def check_stands(path: Path) -> None:
 
 def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
     with labelled(label_of(name)):
-        plain = path.name.lower()
-        ending = Path(plain.removesuffix(".gz").removesuffix(ZSTD)).suffix
-        if plain.endswith(FORMATS["Parquet"].endings):
-            if layout.given:
-                raise AnswersError(
-                    f"{layout.given[0]}: is for text, and this is Parquet. Leave it out."
-                )
+        file_format = find_format(path, packings=PACKINGS, streamed=True)
+        if file_format is None:
+            raise AnswersError(
+                "cannot be read by the engine on disk. It takes files ending in "
+                f"{list_endings(packings=PACKINGS, streamed=True)}: write the answers in one of these formats."
+            )
+        file_format.check_options(layout)
+        if file_format is PARQUET:
             return ParquetFile(path, name)
-        if ending in FORMATS["text"].endings:
-            from trueup.engines.disk.text_files import TextFile
+        from trueup.engines.disk.text_files import TextFile
 
-            return TextFile(path, name, layout, folder)
-        endings = ", ".join(FORMATS["Parquet"].endings + FORMATS["text"].endings)
-        raise AnswersError(
-            f"cannot be read by the engine on disk. It takes files ending in {endings} (text also with .gz or .zst "
-            "behind): write the answers in one of these formats."
-        )
+        return TextFile(path, name, layout, folder)
 
 
 def check_alike(files: Sequence[File], names: Sequence[str]) -> None:

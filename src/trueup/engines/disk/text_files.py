@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import csv
-import gzip
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
-from trueup.engines.disk.files import BATCH, BUFFER, EACH, EXAMPLES, ZSTD, File, Malformed
+from trueup.engines.disk.files import BATCH, BUFFER, EACH, EXAMPLES, File, Malformed
 from trueup.engines.disk.folder import not_writable, speaking
 from trueup.errors import AnswersError, TrueupError, counted, quoted
+from trueup.io.formats import COMPRESSION, ZSTD
 from trueup.io.readers.delimited import (
-    DELIMITERS,
-    LONGEST_LINE,
-    Header,
+    DUCKDB_OFFLINE,
     Layout,
     arrow_reader,
     check_lines,
+    csv_query,
     explained,
-    literal,
+    numbered_rows,
     read_header,
 )
 from trueup.io.readers.source import one_line
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from trueup.engines.disk.files import Limits
     from trueup.engines.disk.folder import Folder
 
-# How much smaller text is when compressed, roughly: only the number of buckets depends on it.
-PACKED = 4
 # Rows that are passed to find a line.
 FAR = 300_000
 # Characters that DuckDB shows of what it leaves out.
@@ -48,23 +45,16 @@ class TextFile(File):
     def __init__(self, path: Path, name: str, layout: Layout, folder: Folder) -> None:
         super().__init__(path, name)
         self.text = _as_plain(path, layout, folder)
-        tabs = name.lower().removesuffix(ZSTD).removesuffix(".gz").endswith(".tsv")
-        delimiters = [layout.sep] if layout.sep else ["\t"] if tabs else DELIMITERS
-        self.header: Header = read_header(self.text, delimiters)
+        self.header = read_header(self.text, layout, name)
         self.names = self.header.names
-        check_lines(self.text, self.text.path, self._longest)
+        check_lines(self.text, self.header.longest_line)
         self.spool = folder.spool
 
     def rows(self) -> int:
-        """Return roughly the number of rows."""
+        """Return roughly the number of rows; only the number of buckets depends on it."""
         lines = max(self.text.head.count(b"\n"), 1)
-        size = self.text.path.stat().st_size * (PACKED if self.text.packed else 1)
+        size = self.text.path.stat().st_size * (COMPRESSION if self.text.packed else 1)
         return 1 + size * lines // max(len(self.text.head), 1)
-
-    @property
-    def _longest(self) -> int:
-        """Bytes that a line may have."""
-        return max(LONGEST_LINE, 64 * self.header.length)
 
     def kind(self, column: str) -> Any:
         """Return the type of a column: text."""
@@ -79,8 +69,8 @@ class TextFile(File):
         rows = 0
         with _connection(limits, self.spool) as connection:
             try:
-                relation = connection.sql(self._query(columns, store=bad is not None))
-                reader = arrow_reader(relation, BATCH)
+                query = csv_query(self.text, self.header, columns, store_rejects=bad is not None)
+                reader = arrow_reader(connection.sql(query), BATCH)
                 batches = iter(reader)
                 while (batch := next(batches, None)) is not None:
                     rows += len(batch)
@@ -95,23 +85,6 @@ class TextFile(File):
             except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
                 raise explained(str(error), self.text, self.header) from error
 
-    def _query(self, columns: Sequence[str], *, store: bool) -> str:
-        # Columns go by position, since DuckDB renames those that differ only in case.
-        position = {name: i for i, name in reversed(list(enumerate(self.names)))}
-        wanted = ", ".join(f"c{position[name]}" for name in columns)
-        return self._select(wanted, store=store, parallel=True)
-
-    def _select(self, what: str, *, store: bool, parallel: bool) -> str:
-        every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
-        delimiter = self.header.delimiter.replace("'", "''")
-        longest = self._longest
-        return (
-            f"SELECT {what} FROM read_csv({literal(self.text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
-            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
-            f"compression = '{'gzip' if self.text.packed else 'none'}', store_rejects = {store}, "
-            f"parallel = {parallel}, columns = {{{every}}})"
-        )
-
     def _check_rows(self, connection: Any, rows: int) -> None:
         """See to it that no line was read twice.
 
@@ -121,9 +94,8 @@ class TextFile(File):
         """
         if not self._has_quote():
             return
-        (again,) = connection.execute(
-            self._select("count(*)", store=True, parallel=False)
-        ).fetchone()
+        query = csv_query(self.text, self.header, None, store_rejects=True, parallel=False)
+        (again,) = connection.execute(query).fetchone()
         if again != rows:
             raise AnswersError(
                 "cannot be read: a value of several lines in quotes looks like rows of its own. Is a quote missing? If "
@@ -131,8 +103,7 @@ class TextFile(File):
             )
 
     def _has_quote(self) -> bool:
-        path = self.text.path
-        with gzip.open(path, "rb") if self.text.packed else path.open("rb") as file:
+        with self.text.open_bytes() as file:
             while piece := file.read(BUFFER):
                 if b'"' in piece:
                     return True
@@ -208,15 +179,12 @@ class TextFile(File):
         number, at = f"row {row}", self.names.index(column)
         if row > FAR:
             return number
+        passed = -2
         try:
-            with self.text.open() as file:
-                reader = csv.reader(file, delimiter=self.header.delimiter)
-                passed, line = -2, 1
-                for fields in reader:
-                    passed += len(fields) == len(self.names)
-                    if passed == row:
-                        return f"line {line}" if fields[at] == (value or "") else number
-                    line = reader.line_num + 1
+            for line, fields in numbered_rows(self.text, self.header):
+                passed += len(fields) == len(self.names)
+                if passed == row:
+                    return f"line {line}" if fields[at] == (value or "") else number
         except (csv.Error, AnswersError, OSError):
             pass
         return number
@@ -235,10 +203,8 @@ class TextFile(File):
 
 def _connection(limits: Limits, spool: Path) -> Any:
     duckdb = need("duckdb", "files")
-    # Nothing may be fetched from anywhere while a file is read.
     config = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
+        **DUCKDB_OFFLINE,
         "memory_limit": limits.memory,
         "threads": limits.threads,
         "temp_directory": str(spool / "duckdb_temp"),
@@ -258,7 +224,7 @@ def _as_plain(path: Path, layout: Layout, folder: Folder) -> Text:
     packed = path.name.lower().endswith(ZSTD)
     if not packed:
         text = Text.of(path, layout.encoding)
-        if text.encoding in UTF8 and _is_plain_name(path):
+        if text.is_utf8:
             return text
         with _copying(path, folder) as (copy, out), text.open() as file:
             while piece := file.read(BUFFER):
@@ -276,14 +242,6 @@ def _as_plain(path: Path, layout: Layout, folder: Folder) -> Text:
             ) from error
     text = Text.of(copy, layout.encoding)
     return text if text.encoding in UTF8 else _as_plain(copy, layout, folder)
-
-
-def _is_plain_name(path: Path) -> bool:
-    try:
-        str(path).encode()
-    except UnicodeError:
-        return False
-    return True
 
 
 class _Copy:

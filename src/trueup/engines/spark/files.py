@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trueup.core.libraries import need
 from trueup.engines.disk.files import ParquetFile, check_stands, open_alike, unified_type
 from trueup.errors import AnswersError
-from trueup.io.readers.files import FORMATS
+from trueup.io.formats import PARQUET, find_format
 from trueup.io.readers.source import label_of, labelled, one_line
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _open(path: Path, name: str) -> ParquetFile:
             raise AnswersError(
                 "Spark skips files whose names begin with an underscore or a point. Rename the file."
             )
-        if not path.name.lower().endswith(FORMATS["Parquet"].endings):
+        if find_format(path) is not PARQUET:
             raise AnswersError(ONLY_PARQUET)
         return ParquetFile(path, name)
 

@@ -13,8 +13,9 @@ import numpy as np
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, counted, listing, missing_column, quoted
 from trueup.io.columns import OTHER_NAMES
+from trueup.io.formats import find_format
 from trueup.io.question_data.match import QuestionRows, match
-from trueup.io.readers.files import FORMATS, Format, open_source
+from trueup.io.readers.files import open_source
 from trueup.io.readers.frames import open_frame
 from trueup.io.series import library
 
@@ -301,25 +302,12 @@ def is_frame(data: Any) -> bool:
 
 def is_file_name(text: str) -> bool:
     """Tell whether a text ends like the name of a file that can be read."""
-    return _format(text) is not None
-
-
-def _format(name: str) -> Format | None:
-    lower = name.lower()
-    plain = lower.removesuffix(".gz")
-    return next(
-        (
-            format_
-            for format_ in FORMATS.values()
-            if plain.endswith(format_.endings) and (format_.packed or plain == lower)
-        ),
-        None,
-    )
+    return find_format(text) is not None
 
 
 def _ways_to_read(path: Path, options: FileOptions) -> list[FileOptions]:
     """Return how to try a file: with the options of the answers that fit it, and without any."""
-    format_ = _format(path.name)
+    format_ = find_format(path)
     fitting = {
         option: options[option]
         for option in (format_.options if format_ else ())
@@ -334,7 +322,7 @@ def _explained(error: AnswersError, way: FileOptions, ways: list[FileOptions]) -
         return error
     options = ", ".join(f"{name}={quoted(value)}" for name, value in ways[0].items())
     how = "like the answers" if way else "plainly, since it cannot be read like the answers"
-    return type(error)(f"{error} It was read {how} ({options}).")
+    return error.reworded(f"{error} It was read {how} ({options}).")
 
 
 def _column(name: str, values: Any) -> Series:

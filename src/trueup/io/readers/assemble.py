@@ -13,7 +13,7 @@ from trueup.io.series import Series, take
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -24,11 +24,28 @@ if TYPE_CHECKING:
 LARGEST_ANSWER = 1e150
 
 
-def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered: bool) -> Table:
+def assemble(
+    columns: Mapping[str, Series],
+    roles: Roles,
+    *,
+    kind: str,
+    ordered: bool,
+    settle: Callable[[str, Series], Series] = lambda _column, ids: ids,
+) -> Table:
     """Turn native columns into codes and numbers.
 
-    Rows without an answer are dropped before anything else is looked at: their ids and further
-    numbers may be whatever they like.
+    Rows without an answer are dropped first: their ids and further numbers are not checked.
+
+    Parameters
+    ----------
+    columns
+        The columns by name.
+    roles
+        Which column is which.
+    kind, ordered
+        As in `Table`.
+    settle
+        Converts the distinct ids of a column to the type they are returned in.
 
     Raises
     ------
@@ -45,11 +62,14 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
             f"Column {quoted(roles.answer)}: no answers, {found}. Give at least one answer."
         )
     keep = ~missing if n_missing else None
-    question, question_ids = encode_ids(columns[roles.question], roles.question, keep, ordered)
-    worker, worker_ids = encode_ids(columns[roles.worker], roles.worker, keep, ordered)
-    panel, panel_ids = None, None
-    if roles.panel is not None:
-        panel, panel_ids = encode_ids(columns[roles.panel], roles.panel, keep, ordered)
+
+    def coded(name: str) -> tuple[Indices, Ids]:
+        codes, ids = encode_ids(columns[name], name, keep, ordered)
+        return codes, Ids(settle(name, ids.values))
+
+    question, question_ids = coded(roles.question)
+    worker, worker_ids = coded(roles.worker)
+    panel, panel_ids = (None, None) if roles.panel is None else coded(roles.panel)
     numbers = {
         name: _kept(to_numbers(columns[name], name, keep=keep), keep) for name in roles.numbers
     }
@@ -71,10 +91,10 @@ def assemble(columns: Mapping[str, Series], roles: Roles, *, kind: str, ordered:
 
 
 def read_answers(series: Series, column: str, *, argument: str = "") -> NDArray[np.float64]:
-    """Read a column of answers, NaN where there is none, and refuse those that are too large."""
+    """Read a column of answers, NaN where there is none; raise an error for those that are too large."""
     answer = to_numbers(series, column, argument=argument)
     if len(answer) and max(-answer.min(), answer.max()) <= LARGEST_ANSWER:
-        return answer  # seen without a temporary array; NaN takes the longer way
+        return answer  # found without a temporary array; with NaN, the check below decides
     too_large = np.flatnonzero(np.abs(answer) > LARGEST_ANSWER)
     if len(too_large):
         raise bad_rows(
@@ -91,7 +111,7 @@ def read_answers(series: Series, column: str, *, argument: str = "") -> NDArray[
 def encode_ids(
     series: Series, column: str, keep: NDArray[np.bool_] | None, ordered: bool
 ) -> tuple[Indices, Ids]:
-    """Give the ids of the kept rows codes; each of these rows must have an id."""
+    """Replace the ids of the kept rows by codes; each of these rows must have an id."""
     codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered)
     if len(codes) and codes.min() < 0:
         without = np.flatnonzero(codes < 0)
@@ -107,7 +127,7 @@ def encode_ids(
 
 
 def _kept(numbers: NDArray[np.float64], keep: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """Pick the kept rows; what may be the caller's own memory is made safe from writing."""
+    """Pick the kept rows; an array that may be the caller's own memory becomes read-only."""
     if keep is not None:
         return numbers[keep]
     view = np.ascontiguousarray(numbers).view()

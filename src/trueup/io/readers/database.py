@@ -1,31 +1,28 @@
-"""Queries against a DuckDB or SQLite file, which is never written to.
+"""Queries on a DuckDB or SQLite file, which is only read.
 
-The query is the caller's own text. Nothing else becomes part of it, least of all an id.
+The query is the caller's own text. Nothing is ever inserted into it, least of all an id.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
+from trueup.io.readers.delimited import DUCKDB_OFFLINE
 from trueup.io.readers.python_values import listed_source
-from trueup.io.readers.source import Source, label_of, one_line, unreadable
+from trueup.io.readers.source import Source, one_line, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
     from pathlib import Path
-
-    from trueup.io.series import Series
 
 SQLITE = b"SQLite format 3\0"
 DUCKDB = b"DUCK"
 DUCKDB_AT = 8
 EXAMPLE = 'sql="SELECT question, worker, answer FROM ..."'
-# What a query that only reads may do.
+# What a query that only reads needs to do.
 READING = (
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -36,7 +33,7 @@ TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER B
 
 
 def database_kind(head: bytes) -> str | None:
-    """Tell a database by the first bytes of its file."""
+    """Recognise a database by the first bytes of its file."""
     if head.startswith(SQLITE):
         return "SQLite"
     return "DuckDB" if head[DUCKDB_AT:].startswith(DUCKDB) else None
@@ -55,7 +52,7 @@ def open_query(path: Path, head: bytes, query: Any) -> Source:
 
 
 def no_query(path: Path, head: bytes) -> AnswersError:
-    """Say that a database needs a query, and what there is to ask for."""
+    """Build the error for a database without a query; it names the tables there are."""
     kind = database_kind(head)
     try:
         if kind == "SQLite":
@@ -71,10 +68,9 @@ def no_query(path: Path, head: bytes) -> AnswersError:
 
 def _run_sqlite(path: Path, query: str) -> Source:
     try:
-        # A file in use by a program with a log of its own is read as it is.
-        with closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        ) as connection:
+        # Not immutable: changes in the log of a program that has the file open are read, too.
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.set_authorizer(
                 lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
             )
@@ -86,12 +82,12 @@ def _run_sqlite(path: Path, query: str) -> Source:
     except AnswersError:
         raise
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-        raise _refused("SQLite", error) from error
+        raise _query_fails("SQLite", error) from error
     except OSError as error:
         raise unreadable(error) from error
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     by_name = {names[i]: list(columns[i]) for i in reversed(range(len(names)))}
-    return listed_source(label_of(path.name), "SQL", by_name, names=names, ordered=False)
+    return listed_source("SQL", by_name, names=names, ordered=False)
 
 
 def _run_duckdb(path: Path, query: str) -> Source:
@@ -99,8 +95,7 @@ def _run_duckdb(path: Path, query: str) -> Source:
     need("pyarrow", "files")
     # The query sees its own database and nothing else: no other file, no variable of a program.
     config = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
+        **DUCKDB_OFFLINE,
         "enable_external_access": False,
         "python_enable_replacements": False,
     }
@@ -113,25 +108,20 @@ def _run_duckdb(path: Path, query: str) -> Source:
     except AnswersError:
         raise
     except (duckdb.Error, ValueError) as error:
-        raise _refused("DuckDB", error) from error
+        raise _query_fails("DuckDB", error) from error
     return Source(
-        label=label_of(path.name),
         names=table.schema.names,
-        fetch=partial(_fetch_arrow, table),
+        fetch=lambda names, _ids: {name: table.column(name) for name in names},
         family="SQL",
         ordered=False,
     )
-
-
-def _fetch_arrow(table: Any, names: Sequence[str], _ids: Collection[str]) -> dict[str, Series]:
-    return {name: table.column(name) for name in names}
 
 
 def _no_table() -> AnswersError:
     return AnswersError("sql: the query gives no table. Write one that begins with SELECT.")
 
 
-def _refused(kind: str, error: Exception) -> AnswersError:
+def _query_fails(kind: str, error: Exception) -> AnswersError:
     return AnswersError(
         f"sql: {kind} refuses the query ({one_line(error)}). Only reading this file is allowed."
     )

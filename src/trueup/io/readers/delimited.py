@@ -1,46 +1,43 @@
 """Text files of values between delimiters, read as text and nothing else.
 
-Only the delimiter is guessed, from the first line. Types are not: whether "007" is a number is not
-for a CSV reader to say.
+Only the delimiter is guessed, from the first line. Types are not: whether "007" is a number is not for a CSV reader to
+decide.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
 from trueup.core.libraries import need
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
 from trueup.io.limits import check_bytes, memory
-from trueup.io.readers.source import UNREADABLE, Source, label_of, one_line, unreadable
-from trueup.io.readers.text import NOT_UTF8, Text, check_encoding
+from trueup.io.readers.source import UNREADABLE, Source, one_line, unreadable
+from trueup.io.readers.text import Text, check_encoding
 from trueup.io.series import take, to_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from trueup.io.columns import Roles
     from trueup.io.series import Series
 
-__all__ = ["DELIMITERS", "NOT_UTF8", "Layout", "open_delimited", "open_text", "whole_number_ids"]
-
 DELIMITERS = (",", "\t", ";", "|")
-# Names for a character that is hard to type in a shell.
+# Names of a character that is hard to type in a shell.
 TABS = ("\\t", "tab")
 LONGEST_HEADER = 1 << 27
-# DuckDB's own limit, in bytes, where the header does not call for more.
+# DuckDB's own limit, in bytes, unless the header needs more.
 LONGEST_LINE = 2_000_000
-# Bytes that are looked at together for the end of a line.
+# Bytes that are searched for the end of a line at a time.
 WINDOW_PIECE = 1 << 16
-COUNTING = "Rows are counted from 0, without the header"
-# No leading zero, no plus, no space: the text such a number would be written as again.
+# Nothing may be downloaded while a file is read.
+DUCKDB_OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+# No leading zero, no plus, no space: the number is written as this same text again.
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _COMMA_NUMBER = re.compile(r"(?:^|[,;\t|])\s*([+-]?\d+,\d+)\s*$")
 
@@ -65,7 +62,7 @@ class Layout:
 
     @classmethod
     def of(cls, sep: Any, decimal: Any, encoding: Any) -> Layout:
-        """Check what a caller gave."""
+        """Check the options of a caller."""
         if sep is not None:
             sep = "\t" if isinstance(sep, str) and sep.lower() in TABS else sep
             if not isinstance(sep, str) or len(sep) != 1 or not _can_delimit(sep):
@@ -87,65 +84,60 @@ def _can_delimit(character: str) -> bool:
     return character not in '"\r\n\0' and not "\ud800" <= character <= "\udfff"
 
 
-def open_delimited(
-    path: Path, pick: Callable[[Sequence[object]], Roles]
-) -> tuple[Roles, dict[str, Series]]:
-    """Read the columns that are picked from those the header names."""
-    source = open_text(path, Layout())
-    roles = pick(source.names)
-    return roles, source.fetch(roles.names, ())
-
-
-def open_text(path: Path, layout: Layout, name: str | None = None) -> Source:
+def open_text(path: Path, layout: Layout, name: str) -> Source:
     """Open a delimited text file; its first line names the columns."""
     need("pyarrow", "files")
     need("duckdb", "files")
-    name = path.name if name is None else name
     text = Text.of(path, layout.encoding)
-    tabs_only = name.lower().removesuffix(".gz").endswith(".tsv")
-    delimiters = [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS
-    header = read_header(text, delimiters)
+    header = read_header(text, layout, name)
     return Source(
-        label=label_of(name),
         names=header.names,
         fetch=partial(_fetch, text, header),
         family="text",
         settle=lambda column, ids: whole_number_ids(without_nul(column, ids)),
         number=_with_points if layout.decimal == "," else lambda _, series: series,
         place=partial(_place, text, header),
-        counting=COUNTING,
+        counting="Rows are counted from 0, without the header",
     )
 
 
 class Header(NamedTuple):
+    """The first row of a delimited text file: its delimiter, the columns it names, and its length in characters."""
+
     delimiter: str
     names: list[str]
     length: int
 
+    @property
+    def longest_line(self) -> int:
+        """Largest number of bytes that a line may have."""
+        return max(LONGEST_LINE, 64 * self.length)
 
-def read_header(text: Text, delimiters: Sequence[str]) -> Header:
-    """Find the delimiter and the column names."""
-    found = []
-    for delimiter in delimiters:
+
+def read_header(text: Text, layout: Layout, name: str) -> Header:
+    """Find the delimiter and the column names of a file with this name."""
+    tabs_only = re.search(r"\.tsv(\.gz|\.zst)?$", name.lower())
+    headers = []
+    for delimiter in [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS:
         with text.open() as file:
-            lines = _Lines(file)
+            lines = _HeaderLines(file)
             try:
                 names = next(csv.reader(lines, delimiter=delimiter), [])
             except csv.Error as error:
                 raise AnswersError(
                     f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
                 ) from error
-        found.append(Header(delimiter, names, lines.length))
-    header = max(found, key=lambda candidate: len(candidate.names))
+        headers.append(Header(delimiter, names, lines.length))
+    header = max(headers, key=lambda candidate: len(candidate.names))
     if not header.names:
         raise AnswersError("is empty or has no header. Its first line must name the columns.")
     return header
 
 
-class _Lines:
-    """Lines of a file, as many as a header may take."""
+class _HeaderLines:
+    """Lines of a file, up to the longest header allowed."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: TextIO) -> None:
         self.file = file
         self.length = 0
 
@@ -162,76 +154,92 @@ def _fetch(
 ) -> dict[str, Series]:
     duckdb = need("duckdb", "files")
     check_bytes(text.path.stat().st_size)
-    # Columns go by position, since DuckDB renames those that differ only in case.
-    every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
-    position = {name: i for i, name in reversed(list(enumerate(header.names)))}
-    wanted = ", ".join(f"c{position[name]}" for name in names)
-    delimiter = header.delimiter.replace("'", "''")
-    longest = max(LONGEST_LINE, 64 * header.length)
-    # Nothing may be fetched from anywhere while a file is read.
-    config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    with text.as_utf8() as (path, packed):
+    with text.as_utf8() as copy:
         try:
-            check_lines(text, path, longest, memory())
+            check_lines(copy, header.longest_line, memory())
         except UNREADABLE as error:
             raise unreadable(error) from error
-        query = (
-            f"SELECT {wanted} FROM read_csv({literal(path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
-            f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {longest}, "
-            f"compression = '{'gzip' if packed else 'none'}', columns = {{{every}}})"
-        )
         try:
-            with duckdb.connect(":memory:", config=config) as connection:
-                table = connection.sql(query).to_arrow_table()
+            with duckdb.connect(":memory:", config=DUCKDB_OFFLINE) as connection:
+                table = connection.sql(csv_query(copy, header, names)).to_arrow_table()
         except duckdb.Error as error:
             raise explained(str(error), text, header) from error
     return dict(zip(names, table.columns, strict=True))
 
 
-def check_lines(text: Text, path: Path, longest: int, most: int | None = None) -> None:
-    """Refuse a line of many times the longest size: DuckDB would drop it without a word.
+def csv_query(
+    text: Text,
+    header: Header,
+    columns: Sequence[str] | None,
+    *,
+    store_rejects: bool = False,
+    parallel: bool = True,
+) -> str:
+    """Return the SQL with which DuckDB reads columns of a UTF-8 text, all as text; without columns it counts rows."""
+    wanted = "count(*)"
+    if columns is not None:
+        # Columns go by position, since DuckDB renames those that differ only in case.
+        position = {name: i for i, name in reversed(list(enumerate(header.names)))}
+        wanted = ", ".join(f"c{position[name]}" for name in columns)
+    every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
+    delimiter = header.delimiter.replace("'", "''")
+    return (
+        f"SELECT {wanted} FROM read_csv({_literal(text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+        f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {header.longest_line}, "
+        f"compression = '{'gzip' if text.packed else 'none'}', store_rejects = {store_rejects}, "
+        f"parallel = {parallel}, columns = {{{every}}})"
+    )
 
-    Somewhere in such a line there is a whole window without a line end. Of most windows of a plain file the first
-    bytes are enough; an archive is unpacked once for it, and no further than it may go.
+
+def _literal(path: Path) -> str:
+    """Write a path in SQL so that it means this file only: no pattern, no address, no quote."""
+    plain = re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", str(path.absolute()))
+    return "'" + plain.replace("'", "''") + "'"
+
+
+def check_lines(text: Text, longest: int, most: int | None = None) -> None:
+    """Check that no line is many times longer than allowed: DuckDB would drop it without a word.
+
+    Such a line fills a whole window without a line end. In most windows of a plain file the first bytes hold one and
+    the rest is skipped; a compressed file is unpacked once, up to the limit.
 
     Parameters
     ----------
-    text, path
-        The text, and the file with it that is read, see `Text.as_utf8`.
+    text
+        The text.
     longest
         Bytes that a line may have.
     most
-        Bytes that an archive may unpack to.
+        Bytes that a compressed file may unpack to.
     """
     window = 4 * longest
-    packed = text.packed and path == text.path
-    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+    with text.open_bytes() as file:
         size = 0
         while True:
-            left, ends = window, False
-            while left > 0 and (packed or not ends):
+            left, has_end = window, False
+            while left > 0 and (text.packed or not has_end):
                 piece = file.read(min(left, WINDOW_PIECE))
                 if not piece:
                     return
                 left -= len(piece)
-                ends = ends or b"\n" in piece or b"\r" in piece
-            if not ends:
+                has_end = has_end or b"\n" in piece or b"\r" in piece
+            if not has_end:
                 raise AnswersError("a line is too long. Is a line end or a quote missing?")
             size += window
-            if packed and most is not None:
+            if text.packed and most is not None:
                 check_bytes(size, "unpacks to", most)
             if left:
                 file.seek(size)
 
 
 def arrow_reader(relation: Any, rows: int) -> Any:
-    """Return a result of DuckDB in pieces of so many rows; before version 1.5 it had another name for that."""
+    """Return a result of DuckDB as batches of so many rows; the method had another name before version 1.5."""
     reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return reader(rows)
 
 
 def whole_number_ids(ids: Series) -> Series:
-    """Turn text ids into 64-bit integers if that loses nothing of any of them."""
+    """Turn text ids into 64-bit integers if no id loses anything by that."""
     pyarrow = need("pyarrow", "files")
     compute = need("pyarrow.compute", "files")
     if not compute.all(compute.match_substring_regex(ids, _WHOLE)).as_py():
@@ -243,10 +251,11 @@ def whole_number_ids(ids: Series) -> Series:
 
 
 def without_nul(column: str, ids: Series) -> Series:
+    """Return text ids as they are; raise an error if one of them holds a NUL byte."""
     compute = need("pyarrow.compute", "files")
-    found = compute.match_substring(ids, "\0")
-    if compute.any(found).as_py():
-        first = ids.filter(found)[0].as_py()
+    damaged = compute.match_substring(ids, "\0")
+    if compute.any(damaged).as_py():
+        first = ids.filter(damaged)[0].as_py()
         raise AnswersError(
             f"Column {quoted(column)}: the id {quoted(first)} holds a NUL byte. The file is "
             "damaged: write it again."
@@ -255,7 +264,7 @@ def without_nul(column: str, ids: Series) -> Series:
 
 
 def _with_points(column: str, series: Series) -> Series:
-    """Write decimal commas as points; a point that is there already could mean anything."""
+    """Write decimal commas as points; raise an error for existing points, whose meaning is unclear."""
     compute = need("pyarrow.compute", "files")
     rows = np.flatnonzero(compute.match_substring(series, ".").fill_null(False).to_numpy())
     if len(rows):
@@ -270,35 +279,36 @@ def _with_points(column: str, series: Series) -> Series:
     return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
 
 
-def literal(path: Path) -> str:
-    """Write a path for SQL so that it means this file only: no pattern, no address, no quote."""
-    plain = re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", str(path.absolute()))
-    return "'" + plain.replace("'", "''") + "'"
+def numbered_rows(text: Text, header: Header) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row of a text, the header first, with the number of the line it begins in."""
+    with text.open() as file:
+        reader = csv.reader(file, delimiter=header.delimiter)
+        line = 1
+        for fields in reader:
+            yield line, fields
+            line = reader.line_num + 1
 
 
 def _place(text: Text, header: Header, row: int) -> str:
     """Find the line a row begins in, as DuckDB counts rows: without empty lines."""
+    passed = -2
     try:
-        with text.open() as file:
-            reader = csv.reader(file, delimiter=header.delimiter)
-            passed, line = -2, 1
-            for fields in reader:
-                # The only value of a row may be missing.
-                passed += bool(fields) or len(header.names) == 1
-                if passed == row:
-                    return f"line {line}"
-                line = reader.line_num + 1
+        for line, fields in numbered_rows(text, header):
+            # The only value of a row may be missing.
+            passed += bool(fields) or len(header.names) == 1
+            if passed == row:
+                return f"line {line}"
     except (csv.Error, AnswersError, *UNREADABLE):
         pass
     return ""
 
 
 def explained(message: str, text: Text, header: Header) -> AnswersError:
-    """Say in one line what DuckDB says in thirty."""
+    """Explain in one line what DuckDB says in thirty."""
     if "utf-8" in message.lower():
         return text.not_decoded()
-    at = re.search(r"CSV Error on Line: (\d+)", message)
-    line = f"line {at[1]}" if at else "a line"
+    number = re.search(r"CSV Error on Line: (\d+)", message)
+    line = f"line {number[1]}" if number else "a line"
     fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
     if fields:
         original = re.search(r"Original Line: (.*)", message)
@@ -335,7 +345,7 @@ def _count(line: str, delimiter: str) -> int:
 
 
 def _comma_advice(line: str) -> str:
-    """Ask whether a number with a decimal comma was cut in two."""
+    """Suggest that a number with a decimal comma was cut in two."""
     number = _COMMA_NUMBER.search(line)
     if number is None:
         return ""

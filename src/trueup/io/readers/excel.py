@@ -1,4 +1,4 @@
-"""Sheets of Excel."""
+"""Excel workbooks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from trueup.io.readers.source import label_of, one_line, unreadable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trueup.io.readers.delimited import Layout
     from trueup.io.readers.source import Source
 
-#: What the parts of a workbook may come to when unpacked: a full sheet of three columns has some 200 MB.
+#: Bytes that a workbook may unpack to: a full sheet of three columns has about 200 MB.
 MOST_UNPACKED = 1 << 30
-#: The last row of a sheet, in any Excel.
+#: The last row of a sheet in any version of Excel.
 LAST_ROW = 1_048_576
 
 
-def open_excel(path: Path, name: str | None = None) -> Source:
+def open_excel(path: Path, _layout: Layout, name: str) -> Source:
     """Read the first sheet of a workbook; its first row that is not empty names the columns.
 
     Raises
@@ -29,12 +30,11 @@ def open_excel(path: Path, name: str | None = None) -> Source:
     MissingExtra
         When openpyxl is not installed.
     """
-    label = label_of(path.name if name is None else name)
     try:
         openpyxl = importlib.import_module("openpyxl")
     except ImportError as error:
         raise MissingExtra(
-            f"{label}: a sheet of Excel needs the package openpyxl, which is not installed. Save "
+            f"{label_of(name)}: a sheet of Excel needs the package openpyxl, which is not installed. Save "
             'the sheet as .csv (CSV UTF-8), or run: pip install "trueup[excel]"'
         ) from error
     try:
@@ -56,10 +56,9 @@ def open_excel(path: Path, name: str | None = None) -> Source:
     names = [_name(cell) for cell in header] + [""] * (width - len(header))
     cells = [list(row) + [None] * (width - len(row)) for _, row in body]
     columns = list(zip(*cells, strict=True)) if cells else [()] * width
-    # A column without a name and without values is only a trace of formatting.
+    # A column without a name and without values is left over from formatting.
     kept = [i for i in range(width) if names[i] or any(cell is not None for cell in columns[i])]
     return listed_source(
-        label,
         "Excel",
         {names[i]: list(columns[i]) for i in reversed(kept)},
         names=[names[i] for i in kept],
@@ -69,15 +68,15 @@ def open_excel(path: Path, name: str | None = None) -> Source:
 
 
 def _rows(openpyxl: Any, file: Any) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the rows of the first sheet that are not empty, each with its number."""
+    """Return the rows of the first sheet that are not empty, with their numbers."""
     _check_size(file)
-    # `data_only`: what a formula gave when the file was saved, not the formula.
+    # `data_only`: the result of a formula when the file was saved, not the formula.
     book = openpyxl.load_workbook(file, read_only=True, data_only=True)
     try:
         if not book.worksheets:
             raise AnswersError("holds no sheet of cells. Put the answers on a sheet.")
         sheet = book.worksheets[0]
-        # Not every program writes the size of a sheet as it is: rows outside it would be lost.
+        # Some programs write a wrong size of the sheet: rows outside it would be lost.
         sheet.reset_dimensions()
         rows = []
         for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
@@ -93,7 +92,7 @@ def _rows(openpyxl: Any, file: Any) -> list[tuple[int, tuple[Any, ...]]]:
 
 
 def _check_size(file: Any) -> None:
-    """Refuse a workbook that unpacks to far more than a sheet can need; no part unpacks to more than it says."""
+    """Check that a workbook does not unpack to far more than a sheet can need; no part can exceed its stated size."""
     with zipfile.ZipFile(file) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
     if size > MOST_UNPACKED:

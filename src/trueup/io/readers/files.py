@@ -2,73 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from trueup.errors import MOST_NAMES, AnswersError, TrueupWarning, listing, quoted
+from trueup.errors import MOST_NAMES, AnswersError, TrueupWarning, listing
 from trueup.io.columns import Roles, choose
+from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.assemble import assemble
 from trueup.io.readers.database import database_kind, no_query, open_query
-from trueup.io.readers.delimited import Layout, open_text
-from trueup.io.readers.excel import open_excel
-from trueup.io.readers.join import joined
-from trueup.io.readers.json_lines import open_json
-from trueup.io.readers.parquet import open_parquet
-from trueup.io.readers.source import LONGEST_PATH, Source, label_of, labelled, unreadable
-from trueup.io.readers.streams import STDIN, keep_pipe, keep_stdin, sniff
+from trueup.io.readers.delimited import Layout
+from trueup.io.readers.join import join_sources
+from trueup.io.readers.source import Source, label_of, labelled, read_head
+from trueup.io.readers.streams import STDIN, TemporaryCopy, copy_pipe, copy_stdin
 from trueup.io.readers.wide import Wide, not_wide, numbers_of, plan, wide_table
-from trueup.io.table import Ids, Table
+from trueup.io.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Sequence
     from os import PathLike
+    from pathlib import Path
 
-    from trueup.io.series import Series
-
-__all__ = ["DELIMITED", "FORMATS", "LONGEST_PATH", "PARQUET", "open_source"]
-
-HEAD = 32
-
-
-class Format(NamedTuple):
-    """A kind of file.
-
-    Attributes
-    ----------
-    endings
-        How the names of such files end.
-    open
-        Opens one, given its path, how text is written, and its name.
-    options
-        Options of text that it takes.
-    packed
-        Whether it is read with .gz behind the ending, too.
-    """
-
-    endings: tuple[str, ...]
-    open: Callable[[Path, Layout, str], Source]
-    options: tuple[str, ...] = ()
-    packed: bool = False
-
-
-FORMATS = {
-    "Parquet": Format((".parquet", ".pq"), lambda path, _, name: open_parquet(path, name)),
-    "text": Format(
-        (".csv", ".tsv", ".txt"), open_text, options=("sep", "decimal", "encoding"), packed=True
-    ),
-    "JSON": Format(
-        (".jsonl", ".ndjson", ".json"),
-        lambda path, layout, name: open_json(path, layout.encoding, name),
-        options=("encoding",),
-        packed=True,
-    ),
-    "Excel": Format((".xlsx", ".xlsm"), lambda path, _, name: open_excel(path, name)),
-}
-PARQUET = FORMATS["Parquet"].endings
-DELIMITED = FORMATS["text"].endings
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 
 
@@ -98,7 +52,7 @@ def read_file(
         A file ending in .parquet or .pq, in .csv, .tsv or .txt, in .jsonl, .ndjson or .json, or in
         .xlsx; text and JSON also with .gz behind. A pattern such as "answers/*.csv" or a list of
         paths is read as one table, in sorted order or that of the list. "-" is standard input,
-        whose format is told from its content. With `sql`, a DuckDB or SQLite database.
+        whose format is found from its content. With `sql`, a DuckDB or SQLite database.
         The first line of delimited text, and the first row of a sheet, names the columns.
     question, worker, answer, panel, numbers
         As for `read_frame`.
@@ -152,85 +106,52 @@ def open_source(
     encoding: str | None = None,
     sql: str | None = None,
 ) -> Source:
-    """Open what `read_file` reads; the names of its columns are known, its values not yet read."""
+    """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
     layout = Layout.of(sep, decimal, encoding)
     paths, label = find_paths(path)
     if sql is not None:
         return _open_database(paths, sql, layout)
     names = names_of(paths)
     sources = [_open_one(each, layout, name) for each, name in zip(paths, names, strict=True)]
-    return sources[0] if len(sources) == 1 else joined(sources, label)
+    return sources[0] if len(sources) == 1 else join_sources(sources, label)
 
 
 def _open_one(path: Path, layout: Layout, name: str) -> Source:
+    copy: TemporaryCopy | None = None
     if str(path) == STDIN:
-        label, name, kept = "Standard input", "", None
-        with labelled(label):
-            path = keep_stdin()
-            kind = sniff(path, layout.encoding)
+        label, name = "Standard input", ""
     else:
-        label, kept = label_of(name), None
+        label = label_of(name)
         check_present(path)
-        with labelled(label):
-            if is_pipe(path):
-                kept = keep_pipe(path)
-                path = kept.path
-            kind = _kind(path) if kept is None else sniff(path, layout.encoding)
     with labelled(label):
-        for option in layout.given:
-            if option not in FORMATS[kind].options:
-                raise AnswersError(f"{option}: is for text, and this is {kind}. Leave it out.")
-        opened = FORMATS[kind].open(path, layout, name)
-    return _speaking(dataclasses.replace(opened, label=label, kept=kept))
+        if not name:
+            path = copy_stdin()
+            file_format = sniff_format(path, layout.encoding)
+        elif is_pipe(path):
+            copy = copy_pipe(path)
+            path = copy.path
+            file_format = sniff_format(path, layout.encoding)
+        else:
+            file_format = _format_of(path)
+        file_format.check_options(layout)
+        opened = file_format.open(path, layout, name)
+    return opened.with_label(label, kept=copy)
 
 
-def _speaking(source: Source) -> Source:
-    """Let errors of fetching name the source."""
-
-    def fetch(names: Sequence[str], ids: Collection[str]) -> dict[str, Series]:
-        with source.named():
-            return source.fetch(names, ids)
-
-    return dataclasses.replace(source, fetch=fetch)
-
-
-def _kind(path: Path) -> str:
-    """Tell the format of a file from the ending of its name."""
-    name = path.name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
-    for kind, each in FORMATS.items():
-        if ending in each.endings and (each.packed or not name.endswith(".gz")):
-            return kind
+def _format_of(path: Path) -> Format:
+    """Return the format of a file by its ending; raise an error if there is none."""
+    file_format = find_format(path)
+    if file_format is not None:
+        return file_format
+    ending = path.suffix.lower()
     if ending in OTHER_SHEETS:
         raise AnswersError(f"cannot read {ending}. Save the sheet as .xlsx or .csv (CSV UTF-8).")
-    head = _head(path)
+    head = read_head(path)
     if database_kind(head):
         raise no_query(path, head)
-    endings = ", ".join(ending for each in FORMATS.values() for ending in each.endings)
     raise AnswersError(
-        f"cannot tell its format from its ending. It must be one of {endings} "
-        "(text and JSON also with .gz behind)."
+        f"cannot tell its format from its ending. It must be one of {list_endings()}."
     )
-
-
-def _ending(path: Path) -> str:
-    """Return the ending of a file that is Parquet or delimited text, and refuse others."""
-    name = path.name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
-    if ending in DELIMITED or (ending in PARQUET and not name.endswith(".gz")):
-        return ending
-    raise AnswersError(
-        f"File {quoted(path.name)}: cannot tell its format from its ending. It must be one of "
-        f"{', '.join(PARQUET + DELIMITED)} (the last three also with .gz behind)."
-    )
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD)
-    except OSError as error:
-        raise unreadable(error) from error
 
 
 def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
@@ -240,9 +161,11 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
         raise AnswersError(
             f"{layout.given[0]}: is for text, and sql for a database. Leave one out."
         )
-    check_present(paths[0])
-    with labelled(label_of(paths[0].name)):
-        return _speaking(open_query(paths[0], _head(paths[0]), sql))
+    (path,) = paths
+    check_present(path)
+    label = label_of(path.name)
+    with labelled(label):
+        return open_query(path, read_head(path), sql).with_label(label)
 
 
 def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
@@ -255,7 +178,7 @@ def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
 
 
 def _advice(source: Source, asked: dict[str, Any]) -> str:
-    """Say how else the table could be read."""
+    """Suggest another way to read the table."""
     if source.untyped and len(source.names) == 1:
         return ' If another character is between the columns, pass sep="...".'
     names = source.names
@@ -271,12 +194,11 @@ def _read_long(source: Source, roles: Roles) -> Table:
     with source.named():
         for name in (roles.answer, *roles.numbers):
             columns[name] = source.number(name, columns[name])
-        table = assemble(columns, roles, kind="file", ordered=source.ordered)
-        return _with_ids(table, roles, source.settle)
+        return assemble(columns, roles, kind="file", ordered=source.ordered, settle=source.settle)
 
 
 def _read_wide(source: Source, layout: Wide) -> Table | str:
-    """Read a wide table; of one that only might have been wide, and is not, say why."""
+    """Read a wide table; if it was only a guess that it is wide and it is not, return the reason."""
     if source.differs:
         if layout.guessed:
             return ""
@@ -296,16 +218,3 @@ def _read_wide(source: Source, layout: Wide) -> Table | str:
             stacklevel=2,
         )
     return table
-
-
-def _with_ids(table: Table, roles: Roles, convert: Callable[[str, Series], Series]) -> Table:
-    """Change the type of the ids, not which of them are the same."""
-    panel_ids = None
-    if table.panel_ids is not None and roles.panel is not None:
-        panel_ids = Ids(convert(roles.panel, table.panel_ids.values))
-    return dataclasses.replace(
-        table,
-        question_ids=Ids(convert(roles.question, table.question_ids.values)),
-        worker_ids=Ids(convert(roles.worker, table.worker_ids.values)),
-        panel_ids=panel_ids,
-    )

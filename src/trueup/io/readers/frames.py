@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from trueup.io.table import Table
 
 
-class Opened(NamedTuple):
-    """A frame whose columns are known but not yet fetched."""
+class OpenedFrame(NamedTuple):
+    """A frame: the names of its columns, and how to fetch them."""
 
     names: Sequence[object]
     fetch: Callable[[list[str]], dict[str, Series]]
@@ -54,7 +54,7 @@ def read_frame(
     Raises
     ------
     AnswersError
-        When the frame is of no known kind or does not hold usable answers.
+        When it is no data frame, or does not hold usable answers.
 
     Examples
     --------
@@ -75,57 +75,43 @@ def read_frame(
     return assemble(columns, roles, kind=opened.kind, ordered=opened.ordered)
 
 
-def open_frame(frame: Any) -> Opened:
-    """Find out what kind of frame this is; its data stay where they are."""
+def open_frame(frame: Any) -> OpenedFrame:
+    """Find out what kind of frame this is; its data are not read yet.
+
+    Common frames are opened by their own library: narwhals rejects frames with two columns of one name, even if nobody
+    asks for these, and relations with a column named "*". Lazy and other frames are left to narwhals.
+    """
     narwhals = loaded("narwhals")
     if narwhals is not None:
         frame = narwhals.to_native(frame, pass_through=True)
     pandas, polars, pyarrow, duckdb = map(loaded, ("pandas", "polars", "pyarrow", "duckdb"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
-        return Opened(list(frame.columns), lambda names: {n: frame[n] for n in names}, "pandas")
+        return OpenedFrame(
+            list(frame.columns), lambda names: {n: frame[n] for n in names}, "pandas"
+        )
     if polars is not None and isinstance(frame, polars.DataFrame):
-        return Opened(frame.columns, lambda names: _polars_columns(frame, names), "polars")
-    if polars is not None and isinstance(frame, polars.LazyFrame):
-        return _open_lazy(frame)
+        # By position and without their names: one such as "^a$" would be taken for a pattern, even by methods of the
+        # column itself.
+        return OpenedFrame(
+            frame.columns,
+            lambda names: {n: frame.to_series(frame.columns.index(n)).alias("") for n in names},
+            "polars",
+        )
     if pyarrow is not None and isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
-        return Opened(
+        return OpenedFrame(
             frame.schema.names, lambda names: {n: frame.column(n) for n in names}, "pyarrow"
         )
     if duckdb is not None and isinstance(frame, duckdb.DuckDBPyRelation):
-        return _open_relation(frame)
+        return OpenedFrame(
+            frame.columns, lambda names: _fetch_relation(frame, names), "duckdb", ordered=False
+        )
     if isinstance(frame, Mapping):
-        return Opened(list(frame), lambda names: _fetch_mapping(frame, names), "array")
+        return OpenedFrame(list(frame), lambda names: _fetch_mapping(frame, names), "array")
     return open_with_narwhals(frame)
 
 
-def _polars_columns(frame: Any, names: list[str]) -> dict[str, Series]:
-    # By position and without their names: one such as "^a$" would be taken for a pattern, even by
-    # methods of the column itself.
-    return {name: frame.to_series(frame.columns.index(name)).alias("") for name in names}
-
-
-def _open_lazy(frame: Any) -> Opened:
-    nth, every = import_module("polars").nth, frame.collect_schema().names()
-
-    def fetch(names: list[str]) -> dict[str, Series]:
-        # A position, unlike a name, is never taken for a pattern.
-        chosen = frame.select(nth([every.index(name) for name in names]))
-        return _polars_columns(chosen.collect(), names)
-
-    return Opened(every, fetch, "polars", ordered=False)
-
-
-def _open_relation(relation: Any) -> Opened:
-    def fetch(names: list[str]) -> dict[str, Series]:
-        quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-        table = relation.project(quoted_names).to_arrow_table()
-        return dict(zip(names, table.columns, strict=True))
-
-    return Opened(relation.columns, fetch, "duckdb", ordered=False)
-
-
-def open_with_narwhals(frame: Any) -> Opened:
-    """Open a frame of some other library by way of narwhals."""
+def open_with_narwhals(frame: Any) -> OpenedFrame:
+    """Open a lazy frame, or a frame of some other library, by way of narwhals."""
     narwhals = import_module("narwhals")
     try:
         wrapped = narwhals.from_native(frame)
@@ -135,13 +121,21 @@ def open_with_narwhals(frame: Any) -> Opened:
             "polars frame, a pyarrow table, a DuckDB relation or a dict of columns."
         ) from None
     lazy = isinstance(wrapped, narwhals.LazyFrame)
+    every = wrapped.collect_schema().names()
 
     def fetch(names: list[str]) -> dict[str, Series]:
-        selected = wrapped.select(*names)
-        inner = selected.collect().to_native() if lazy else selected.to_pandas()
-        return open_frame(inner).fetch(names)
+        # A position, unlike a name, is never taken for a pattern.
+        chosen = wrapped.select(narwhals.nth([every.index(name) for name in names]))
+        return open_frame(chosen.collect() if lazy else chosen.to_pandas()).fetch(names)
 
-    return Opened(wrapped.collect_schema().names(), fetch, "other", ordered=not lazy)
+    kind = "polars" if lazy and wrapped.implementation.is_polars() else "other"
+    return OpenedFrame(every, fetch, kind, ordered=not lazy)
+
+
+def _fetch_relation(relation: Any, names: list[str]) -> dict[str, Series]:
+    quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    table = relation.project(quoted_names).to_arrow_table()
+    return dict(zip(names, table.columns, strict=True))
 
 
 def _fetch_mapping(columns: Mapping[str, object], names: list[str]) -> dict[str, Series]:
@@ -154,7 +148,7 @@ def _fetch_mapping(columns: Mapping[str, object], names: list[str]) -> dict[str,
 
 
 def _column_of(name: str, values: Any) -> Series:
-    """Bring a column of a dict into one of the native forms, its values unchanged."""
+    """Return a column of a dict as a column of a library or a numpy array, its values unchanged."""
     pandas = loaded("pandas")
     if library(values) == "polars":
         return values.alias("")
@@ -165,7 +159,7 @@ def _column_of(name: str, values: Any) -> Series:
     ):
         return pandas.Series(values)
     if isinstance(values, np.ma.MaskedArray):
-        # As objects, so that what is masked becomes None rather than the number underneath.
+        # As objects, so that masked values become None rather than the number behind the mask.
         hidden = np.ma.getmaskarray(values)
         values = values.data.astype(object)
         values[hidden] = None
@@ -183,12 +177,12 @@ def _column_of(name: str, values: Any) -> Series:
 
 
 def array_of(values: list[object]) -> Series:
-    """Make an array of a list without turning 1 into "1", cutting texts short or rounding whole numbers."""
+    """Make an array of a list without turning 1 into "1", truncating texts or rounding whole numbers."""
     kinds = {int: "iu", float: "f", bool: "b"}
     types = set(map(type, values))
     if len(types) == 1 and (kind := types.pop()) in kinds:
         array = np.array(values)
-        # Of whole numbers that no integer type holds all, such as -1 and 2**64 - 1, numpy makes fractions or objects.
+        # Whole numbers that fit no common integer type, such as -1 and 2**64 - 1, become fractions or objects.
         if array.dtype.kind in kinds[kind]:
             return array
     return np.fromiter(values, dtype=object, count=len(values))

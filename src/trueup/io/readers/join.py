@@ -1,4 +1,4 @@
-"""Several sources as one table, one below the other."""
+"""Several sources joined into one table, one below the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trueup.io.series import Series
 
 
-def joined(sources: Sequence[Source], label: str) -> Source:
+def join_sources(sources: Sequence[Source], label: str) -> Source:
     """Put sources of one family below one another; columns go by name.
 
     Raises
@@ -38,7 +38,7 @@ def joined(sources: Sequence[Source], label: str) -> Source:
                 "Read files of one format at a time."
             )
     others = [source for source in sources if set(source.names) != set(first.names)]
-    ends: list[int] = []  # of the rows of each, known once they are fetched
+    ends: list[int] = []  # where the rows of each source end, known once they are fetched
 
     def fetch(names: Sequence[str], ids: Collection[str]) -> dict[str, Series]:
         parts = []

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from trueup.errors import AnswersError, quoted
-from trueup.io.limits import check_bytes
+from trueup.io.limits import check_bytes, read_pieces
 from trueup.io.readers.python_values import listed_source
-from trueup.io.readers.source import label_of
 from trueup.io.readers.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from trueup.io.readers.delimited import Layout
     from trueup.io.readers.source import Source
 
-# A line that could hold half of a surrogate pair, which is no text.
+# A line with one of these may hold half of a surrogate pair, which is no text.
 SURROGATE = ("\\ud", "\\uD")
-# Characters that are read at a time.
-PIECE = 1 << 20
-#: Characters of an object, on a line of its own.
+#: Characters that an object may have, on a line of its own.
 LONGEST_LINE = 1 << 24
 
 
-def open_json(path: Path, encoding: str | None = None, name: str | None = None) -> Source:
+def open_json(path: Path, layout: Layout, _name: str) -> Source:
     """Read a file of objects: each is a row, its keys are the columns."""
-    text = Text.of(path, encoding)
+    text = Text.of(path, layout.encoding)
     with text.open() as file:
         listed = _skip_spaces(file) == "["
     with text.open() as file:
         columns = _columns(_listed(file) if listed else _lines(file))
     return listed_source(
-        label_of(path.name if name is None else name),
         "JSON",
         columns,
         place=(lambda row: f"object {row + 1} of the list") if listed else partial(_place, text),
@@ -43,14 +41,14 @@ def open_json(path: Path, encoding: str | None = None, name: str | None = None) 
 
 
 def _skip_spaces(file: TextIO) -> str:
-    """Return the first character that says something."""
+    """Return the first character that is no space."""
     while (character := file.read(1)) and character.isspace():
         pass
     return character
 
 
 def _columns(rows: Iterator[tuple[str, Any]]) -> dict[str, list[Any]]:
-    """Turn rows into columns; a key that is not in a row has no value there."""
+    """Turn rows into columns; a row without a key has no value in its column."""
     columns: dict[str, list[Any]] = {}
     n = 0
     for where, row in rows:
@@ -93,29 +91,23 @@ def _lines(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 
 def _split(file: TextIO) -> Iterator[str]:
-    """Cut where lines feed; the file also cuts at carriage returns, mere spaces in JSON."""
-    begun, number, read = "", 1, 0
-    while line := file.readline(LONGEST_LINE):
-        read += len(line)
-        check_bytes(read)
-        if len(begun) + len(line) >= LONGEST_LINE:
+    """Yield lines that end in a line feed; the file also ends them at carriage returns, which are spaces in JSON."""
+    started, number, size = "", 1, 0
+    while part := file.readline(LONGEST_LINE):
+        size += len(part)
+        check_bytes(size)
+        if len(started) + len(part) >= LONGEST_LINE:
             raise AnswersError(f"line {number} is too long. Is a line end missing?")
-        if line.endswith("\r"):
-            begun += line
-            continue
-        yield begun + line
-        begun, number = "", number + 1
-    if begun:
-        yield begun
+        started += part
+        if not part.endswith("\r"):
+            yield started
+            started, number = "", number + 1
+    if started:
+        yield started
 
 
 def _listed(file: TextIO) -> Iterator[tuple[str, Any]]:
-    pieces, size = [], 0
-    while piece := file.read(PIECE):
-        size += len(piece)
-        check_bytes(size)
-        pieces.append(piece)
-    content = "".join(pieces)
+    content = "".join(read_pieces(file))
     try:
         rows = json.loads(content)
     except json.JSONDecodeError as error:
@@ -136,7 +128,7 @@ def _listed(file: TextIO) -> Iterator[tuple[str, Any]]:
 
 
 def _check_text(where: str, row: Any) -> None:
-    """Refuse halves of surrogate pairs, which no other program would take."""
+    """Check that there is no half of a surrogate pair, which no other program would accept."""
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -154,21 +146,18 @@ def _fault(error: Exception) -> str:
 
 
 def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case _:
-            return "a list"
+    names = {
+        NoneType: "null",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+    }
+    return names.get(type(value), "a list")
 
 
 def _place(text: Text, row: int) -> str:
-    """Find the line of a row: empty lines are none."""
+    """Find the line of a row; empty lines are no rows."""
     passed = -1
     with text.open() as file:
         for number, line in enumerate(_split(file), 1):

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from trueup.core.libraries import need
 from trueup.errors import AnswersError
 from trueup.io.limits import check_rows
-from trueup.io.readers.source import Source, label_of, one_line, unreadable
+from trueup.io.readers.source import Source, one_line, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from trueup.io.readers.delimited import Layout
     from trueup.io.series import Series
 
 
-def open_parquet(path: Path, name: str | None = None) -> Source:
-    """Open a Parquet file; only what it says about itself is read."""
+def open_parquet(path: Path, _layout: Layout, _name: str) -> Source:
+    """Open a Parquet file; only its metadata is read."""
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     try:
@@ -27,7 +28,6 @@ def open_parquet(path: Path, name: str | None = None) -> Source:
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise explained(error) from error
     return Source(
-        label=label_of(path.name if name is None else name),
         names=schema.names,
         fetch=partial(_fetch, path, schema, metadata),
         family="Parquet",
@@ -41,7 +41,7 @@ def _fetch(
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
-    # Text comes as dictionaries: the file has it so, and no text is copied per row.
+    # Text comes as dictionaries, as it is in the file, so no text is copied per row.
     texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
         with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
@@ -51,13 +51,22 @@ def _fetch(
         raise explained(error) from error
 
 
+def count_rows(path: Path) -> int:
+    """Return the number of rows that a Parquet file says it has."""
+    parquet, pyarrow = need("pyarrow.parquet", "files"), need("pyarrow", "files")
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise explained(error) from error
+
+
 def _is_text(kind: Any) -> bool:
     types = need("pyarrow", "files").types
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _settle(ids: Series, kind: Any) -> Series:
-    """Give ids back the type they have in the file, unless files of several types were joined."""
+    """Convert ids back to the type they have in the file, unless files of several types were joined."""
     pyarrow = need("pyarrow", "files")
     if pyarrow.types.is_dictionary(ids.type) and not pyarrow.types.is_dictionary(kind):
         ids = ids.cast(kind if _is_text(kind) else ids.type.value_type)
@@ -69,7 +78,7 @@ def _settle(ids: Series, kind: Any) -> Series:
 
 
 def explained(error: Exception) -> AnswersError:
-    """Say in a line why a file could not be read as Parquet."""
+    """Explain in one line why a file could not be read as Parquet."""
     if isinstance(error, PermissionError):
         return unreadable(error)
     return AnswersError(

@@ -1,4 +1,4 @@
-"""Columns that come as lists of Python objects, from formats whose values carry types."""
+"""Columns that are lists of Python objects, from formats whose values have types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ LARGEST = 2**63
 
 
 def listed_source(
-    label: str,
     family: str,
     columns: Mapping[str, list[Any]],
     *,
@@ -32,9 +31,8 @@ def listed_source(
     counting: str = "",
     ordered: bool = True,
 ) -> Source:
-    """Make a source of columns that are in memory already."""
+    """Return a source of columns that are already in memory."""
     return Source(
-        label=label,
         names=list(columns) if names is None else names,
         fetch=partial(_fetch, columns),
         family=family,
@@ -54,7 +52,7 @@ def _fetch(
 
 
 def _plain(name: str, values: list[Any]) -> Series:
-    """Refuse lists and objects among the values."""
+    """Return values as an array; raise an error for lists and objects among them."""
     nested = {list, dict}
     if not nested.isdisjoint(map(type, values)):
         rows = [row for row, value in enumerate(values) if type(value) in nested]
@@ -70,7 +68,7 @@ def _plain(name: str, values: list[Any]) -> Series:
 
 
 def id_array(name: str, values: list[Any]) -> Series:
-    """Bring ids of one kind into one array; those of several kinds become text.
+    """Return ids of one type as an array; ids of several types become text.
 
     Raises
     ------
@@ -95,11 +93,10 @@ def id_array(name: str, values: list[Any]) -> Series:
 
 def _as_texts(name: str, values: list[Any]) -> Series:
     texts = np.fromiter(map(_text_of, values), dtype=object, count=len(values))
-    kind_of: dict[str, bool] = {}
+    was_text: dict[str, bool] = {}
     for value, text in zip(values, texts, strict=True):
-        if text is not None and kind_of.setdefault(text, isinstance(value, str)) != isinstance(
-            value, str
-        ):
+        is_text = isinstance(value, str)
+        if text is not None and was_text.setdefault(text, is_text) != is_text:
             raise AnswersError(
                 f"Column {quoted(name)}: holds {quoted(text)} both as text and as a number. "
                 "Write it in one way."
@@ -114,10 +111,8 @@ def _text_of(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return value.isoformat() if isinstance(value, date | time) else _short(value)
-
-
-def _short(value: Any) -> str:
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, int) and abs(value) >= 10**4000:
-        return hex(value)  # Python refuses to write so many digits
+        return hex(value)  # Python does not write so many digits
     return str(value) if isinstance(value, bool | int | float | timedelta) else repr(value)

@@ -1,36 +1,30 @@
-"""A place answers are read from: its columns are known, its values still where they are."""
+"""A table that can be read: its columns are known, its values are fetched when asked for."""
 
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from trueup.errors import AnswersError, BadRows, quoted
 from trueup.io.numbers import COMMA_REMEDY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
 
     from trueup.io.series import Series
 
 LONGEST_PATH = 200
 DECIMAL_REMEDY = 'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5.'
-# What reading bytes can raise; gzip and zlib have errors of their own.
+# Errors of reading bytes; gzip and zlib have their own.
 UNREADABLE = (OSError, EOFError, zlib.error)
+# Bytes that tell databases and formats apart.
+HEAD = 32
 
 Fetch: TypeAlias = "Callable[[Sequence[str], Collection[str]], dict[str, Series]]"
-
-
-def _same(_name: str, series: Series) -> Series:
-    return series
-
-
-def _no_place(_row: int) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -39,37 +33,37 @@ class Source:
 
     Attributes
     ----------
-    label
-        What messages call it, such as 'File "answers.csv"'.
     names
-        The columns, in order; a name may be there twice.
+        The columns, in order; a name may occur twice.
     fetch
-        Given names and those of them that are ids, returns these columns.
+        Returns columns, given their names and those of them that are ids.
     family
         Sources of one family can be read as one table: "text", "Parquet", "JSON", ...
+    label
+        What messages call it, such as 'File "answers.csv"'.
     settle
-        Gives distinct ids of a column the type they are returned in.
+        Converts the distinct ids of a column to the type they are returned in.
     number
         Prepares a column that is to be read as numbers.
     place
-        Says where a row stands, such as "line 2", or nothing.
+        Describes where a row is, such as "line 2"; may return nothing.
     counting
-        How rows are counted, where that needs saying.
+        How rows are counted, where messages must say so.
     ordered
         Whether the rows have an order.
     differs
-        Of several sources: an error about the first that has other columns, or nothing.
+        Of several joined sources: an error about the first one with other columns.
     kept
-        What must stay alive as long as the source is used.
+        An object that must stay alive as long as the source is used.
     """
 
-    label: str
     names: list[str]
     fetch: Fetch
     family: str
-    settle: Callable[[str, Series], Series] = _same
-    number: Callable[[str, Series], Series] = _same
-    place: Callable[[int], str] = _no_place
+    label: str = ""
+    settle: Callable[[str, Series], Series] = lambda _name, series: series
+    number: Callable[[str, Series], Series] = lambda _name, series: series
+    place: Callable[[int], str] = lambda _row: ""
     counting: str = ""
     ordered: bool = True
     differs: str = ""
@@ -80,53 +74,63 @@ class Source:
         """Whether all values are text, numbers too."""
         return self.family == "text"
 
+    def with_label(self, label: str, kept: object = None) -> Source:
+        """Return this source under a name, which errors of fetching begin with."""
+        named = replace(self, label=label, kept=kept)
+
+        def fetch(names: Sequence[str], ids: Collection[str]) -> dict[str, Series]:
+            with named.named():
+                return self.fetch(names, ids)
+
+        return replace(named, fetch=fetch)
+
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let errors begin with the label and end with the place of the row they are about."""
+        """Make errors begin with the label and end with the place of the row they are about."""
         try:
             yield
         except AnswersError as error:
             text = str(error)
             if isinstance(error, BadRows):
-                text += self._where(_first_row(text))
+                text += self._where(error.row)
             if self.untyped:
                 text = text.replace(COMMA_REMEDY, DECIMAL_REMEDY)
-            raise type(error)(f"{self.label}: {text}") from error.__cause__
+            raise error.reworded(f"{self.label}: {text}") from error.__cause__
 
     def _where(self, row: int | None) -> str:
         place = "" if row is None else self.place(row)
-        says = [self.counting] if self.counting else []
+        parts = [self.counting] if self.counting else []
         if place:
-            says.append(f"row {row} is {place}")
-        text = "; ".join(says)
+            parts.append(f"row {row} is {place}")
+        text = "; ".join(parts)
         return f" {text[0].upper()}{text[1:]}." if text else ""
-
-
-# A message of `bad_rows`: the quoted name of a column, then how many rows, then the first of them.
-_AT_ROW = re.compile(r'Column "(?:[^"\\]|\\.)*": \d+ of \d+ values? [^("]*?at rows? (\d+)')
-
-
-def _first_row(message: str) -> int | None:
-    found = _AT_ROW.match(message)
-    return int(found[1]) if found else None
 
 
 @contextmanager
 def labelled(label: str) -> Iterator[None]:
-    """Let errors begin with a label."""
+    """Make errors begin with a label."""
     try:
         yield
     except AnswersError as error:
-        raise type(error)(f"{label}: {error}") from error.__cause__
+        raise error.reworded(f"{label}: {error}") from error.__cause__
 
 
 def label_of(name: str) -> str:
-    """Name a file in a message."""
+    """Return what messages call a file."""
     return f"File {quoted(name, LONGEST_PATH)}"
 
 
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError as error:
+        raise unreadable(error) from error
+
+
 def unreadable(error: Exception) -> AnswersError:
-    """Say in a line why bytes could not be read."""
+    """Explain in one line why bytes could not be read."""
     if isinstance(error, PermissionError):
         return AnswersError("no permission to read it. Change its permissions, or copy it.")
     if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
@@ -138,7 +142,7 @@ def unreadable(error: Exception) -> AnswersError:
     return AnswersError(f"cannot be read ({quoted(reason, LONGEST_PATH)}).")
 
 
-def one_line(error: Any) -> str:
-    """Return the first line of what a library says, quoted and short."""
+def one_line(error: object) -> str:
+    """Return the first line of a library's message, quoted and short."""
     text = str(error).strip() or type(error).__name__
     return quoted(text.partition("\n")[0].strip(), LONGEST_PATH)

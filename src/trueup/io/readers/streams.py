@@ -1,4 +1,4 @@
-"""Standard input, and other files that can be read only once, kept for reading twice."""
+"""Standard input, and other files that can be read only once, copied so that they can be read twice."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from trueup.errors import AnswersError
-from trueup.io.limits import check_bytes
+from trueup.io.limits import read_pieces
 from trueup.io.readers.source import unreadable
-from trueup.io.readers.text import Text
 
 STDIN = "-"
-PIECE = 1 << 20
-PARQUET = b"PAR1"
-ZIP = b"PK\x03\x04"
 
 
-class Copy:
-    """A file of our own, which is removed together with this object or when the process ends."""
+class TemporaryCopy:
+    """A temporary file, removed together with this object or when the process ends."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         handle, name = tempfile.mkstemp(prefix="trueup-")
@@ -29,11 +25,7 @@ class Copy:
         self._remove = weakref.finalize(self, self.path.unlink, missing_ok=True)
         try:
             with os.fdopen(handle, "wb") as file:
-                size = 0
-                while piece := stream.read(PIECE):
-                    size += len(piece)
-                    check_bytes(size)
-                    file.write(piece)
+                file.writelines(read_pieces(stream))
         except AnswersError:
             self._remove()
             raise
@@ -42,40 +34,24 @@ class Copy:
             raise unreadable(error) from error
 
 
-# Standard input as it was last, and its copy.
-_kept: list[tuple[Any, Copy]] = []
+# Standard input when it was last read, and its copy.
+_copied: list[tuple[Any, TemporaryCopy]] = []
 
 
-def keep_stdin() -> Path:
+def copy_stdin() -> Path:
     """Copy standard input to a file, once however often it is asked for."""
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise AnswersError("is not there. Name a file instead.")
-    if not _kept or _kept[0][0] is not stream:
-        _kept[:] = [(stream, Copy(stream))]
-    return _kept[0][1].path
+    if not _copied or _copied[0][0] is not stream:
+        _copied[:] = [(stream, TemporaryCopy(stream))]
+    return _copied[0][1].path
 
 
-def keep_pipe(path: Path) -> Copy:
+def copy_pipe(path: Path) -> TemporaryCopy:
     """Copy a pipe or device to a file."""
     try:
         with path.open("rb") as stream:
-            return Copy(stream)
+            return TemporaryCopy(stream)
     except OSError as error:
         raise unreadable(error) from error
-
-
-def sniff(path: Path, encoding: str | None) -> str:
-    """Tell the format of a file from its content: "Parquet", "Excel", "JSON" or "text"."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(PARQUET))
-    except OSError as error:
-        raise unreadable(error) from error
-    if head == PARQUET:
-        return "Parquet"
-    if head == ZIP:
-        return "Excel"
-    with Text.of(path, encoding).open() as file:
-        start = file.read(1 << 16).lstrip()
-    return "JSON" if start.startswith(("{", "[")) else "text"

@@ -1,4 +1,4 @@
-"""Bytes as text: encodings, byte order marks, archives."""
+"""Text files: encodings, byte order marks, compression."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import gzip
 import io
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from trueup.errors import AnswersError, quoted
-from trueup.io.limits import check_bytes
+from trueup.io.limits import read_pieces
 from trueup.io.readers.source import UNREADABLE, unreadable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ HEAD = 1 << 16
 GZIP = b"\x1f\x8b"
 NOT_UTF8 = "is not UTF-8 text. Save it with the encoding UTF-8."
 UTF8 = ("utf-8", "utf-8-sig", "ascii")
-# The marks of UTF-32 first, as one of them begins with one of UTF-16.
+# Those of UTF-32 first, since one of them begins with one of UTF-16.
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -32,18 +32,14 @@ BOMS = {
 
 
 def check_encoding(encoding: object) -> str | None:
-    """Return the plain name of an encoding.
-
-    Raises
-    ------
-    AnswersError
-        When it is none that Python knows, or not one of text.
-    """
+    """Return the plain name of an encoding of text that Python knows; raise an error for any other."""
     if encoding is None:
         return None
     try:
         name = codecs.lookup(cast("str", encoding)).name
-        io.TextIOWrapper(io.BytesIO(), encoding=name).close()  # refuses rot13 and its like
+        io.TextIOWrapper(
+            io.BytesIO(), encoding=name
+        ).close()  # raises an error for rot13 and the like
     except (LookupError, TypeError, ValueError):
         raise AnswersError(
             f"encoding: found {quoted(encoding)}, which is no encoding of text. Common ones are "
@@ -61,13 +57,13 @@ class Text:
     path
         The file.
     encoding
-        The name of its encoding; for UTF-8 one that takes a byte order mark off.
+        The name of its encoding; for UTF-8 the one that skips a byte order mark.
     given
         Whether the caller named the encoding.
     packed
         Whether it is compressed by gzip.
     head
-        Its first bytes, unpacked.
+        Its first bytes, uncompressed.
     """
 
     path: Path
@@ -78,11 +74,11 @@ class Text:
 
     @classmethod
     def of(cls, path: Path, encoding: str | None = None) -> Text:
-        """Look at the first bytes of a file."""
+        """Find encoding and compression from the first bytes of a file."""
         try:
             with path.open("rb") as file:
                 packed = path.name.lower().endswith(".gz") or file.read(2) == GZIP
-            with _open(path, packed) as file:
+            with open_bytes(path, packed) as file:
                 head = file.read(HEAD)
         except UNREADABLE as error:
             raise unreadable(error) from error
@@ -95,10 +91,10 @@ class Text:
 
     @contextmanager
     def open(self) -> Iterator[TextIO]:
-        """Open it for reading; line ends stay as they are, and errors are ours."""
+        """Open it for reading, line ends as they are; what cannot be read raises `AnswersError`."""
         try:
             with (
-                _open(self.path, self.packed) as raw,
+                self.open_bytes() as raw,
                 io.TextIOWrapper(raw, encoding=self.encoding, newline="") as file,
             ):
                 yield file
@@ -107,31 +103,35 @@ class Text:
         except UNREADABLE as error:
             raise unreadable(error) from error
 
-    @contextmanager
-    def as_utf8(self) -> Iterator[tuple[Path, bool]]:
-        """Give a file with the same text in UTF-8, and whether it is compressed."""
+    def open_bytes(self) -> IO[bytes]:
+        """Open its bytes, uncompressed."""
+        return open_bytes(self.path, self.packed)
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether DuckDB can read it: text and file name are UTF-8."""
         try:
             str(self.path).encode()
-            readable = self.encoding in UTF8
         except UnicodeError:
-            readable = False
-        if readable:
-            yield self.path, self.packed
+            return False
+        return self.encoding in UTF8
+
+    @contextmanager
+    def as_utf8(self) -> Iterator[Text]:
+        """Yield the same text in UTF-8, from a temporary copy where needed."""
+        if self.is_utf8:
+            yield self
             return
         with tempfile.TemporaryDirectory(prefix="trueup-") as folder:
             copy = Path(folder) / "text"
             with self.open() as file, copy.open("w", encoding="utf-8", newline="") as out:
-                size = 0
-                while piece := file.read(HEAD):
-                    size += len(piece)
-                    check_bytes(size)
-                    out.write(piece)
-            yield copy, False
+                out.writelines(read_pieces(file))
+            yield replace(self, path=copy, encoding="utf-8", packed=False)
 
     def has_nul(self) -> AnswersError:
-        """Explain a NUL byte among the first bytes."""
+        """Build the error for a NUL byte among the first bytes."""
         at = self.head.index(0)
-        likely = _wide_characters(self.head)
+        likely = _utf16_order(self.head)
         if likely:
             advice = f'It looks like {likely}: pass encoding="{likely}".'
         else:
@@ -139,7 +139,7 @@ class Text:
         return AnswersError(f"line {1 + self.head[:at].count(10)} holds a NUL byte. {advice}")
 
     def not_decoded(self) -> AnswersError:
-        """Find the first line that is not text in this encoding, and say what it may be."""
+        """Build the error for bytes that are not text in this encoding; name the first such line."""
         found = self._first_bad()
         name = "UTF-8" if self.encoding in UTF8 else self.encoding
         if found is None:
@@ -149,7 +149,7 @@ class Text:
         says = f"line {number} is not {name} text (byte 0x{byte:02x})."
         if name != "UTF-8" or self.given:
             return AnswersError(f"{says} Pass the encoding it was saved in as encoding=...")
-        likely = _likely(line)
+        likely = _guess_western(line)
         reads = quoted(line.decode(likely, errors="replace").strip("\r\n"))
         return AnswersError(
             f"{says} It looks like {likely}, in which that line reads {reads}: "
@@ -157,11 +157,11 @@ class Text:
         )
 
     def _first_bad(self) -> tuple[int, bytes, int] | None:
-        """Return the number of the first line that is no text, its bytes, and the byte at fault."""
+        """Return the number of the first line that cannot be decoded, its bytes, and the first bad byte."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         lines = 0
         try:
-            with _open(self.path, self.packed) as file:
+            with self.open_bytes() as file:
                 while True:
                     piece = file.read(HEAD)
                     try:
@@ -177,12 +177,13 @@ class Text:
             return None
 
 
-def _open(path: Path, packed: bool) -> IO[bytes]:
+def open_bytes(path: Path, packed: bool) -> IO[bytes]:
+    """Open the bytes of a file, uncompressed."""
     return cast("IO[bytes]", gzip.open(path, "rb") if packed else path.open("rb"))
 
 
-def _likely(line: bytes) -> str:
-    """Guess the encoding of Western text: only Windows uses 0x80 to 0x9f for characters."""
+def _guess_western(line: bytes) -> str:
+    """Guess the encoding of Western text: only that of Windows has characters at 0x80 to 0x9f."""
     if not any(0x80 <= byte <= 0x9F for byte in line):
         return "latin-1"
     try:
@@ -192,8 +193,8 @@ def _likely(line: bytes) -> str:
     return "cp1252"
 
 
-def _wide_characters(head: bytes) -> str | None:
-    """Tell the order of the bytes of UTF-16 without a mark, or that it is none."""
+def _utf16_order(head: bytes) -> str | None:
+    """Guess the byte order of UTF-16 without a byte order mark; None if it does not look like UTF-16."""
     even, odd = head[::2].count(0), head[1::2].count(0)
     most, least = max(even, odd), min(even, odd)
     if most < len(head) / 4 or least > most / 4:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from trueup.io.readers.source import Source
     from trueup.io.series import Series
 
-# A column of one of these names is not a worker: such a table has one answer per row, under names
-# of its own. Compared without case, spaces and marks.
+# A column with one of these names is not a worker: such a table has one answer per row, under other names.
+# Compared without case, spaces and punctuation.
 LONG_NAMES = frozenset(
     re.findall(
         r"\w+",
@@ -41,7 +41,7 @@ LONG_NAMES = frozenset(
         """,
     )
 )
-# Columns of answers that a table needs to pass for wide, with a column of ids and without.
+# Fewest columns of answers of a table that is taken for wide, with a column of ids and without.
 FEWEST = 2
 FEWEST_ALONE = 3
 
@@ -53,7 +53,7 @@ class Wide:
     Attributes
     ----------
     rows
-        What a row stands for, "question" or "worker"; a column stands for the other.
+        What a row is, "question" or "worker"; a column is the other.
     ids
         Column with the ids of the rows; None: they are numbered.
     panel
@@ -61,7 +61,7 @@ class Wide:
     cells
         The columns of answers.
     guessed
-        Whether nobody said that the table is wide.
+        Whether the caller did not say that the table is wide.
     """
 
     rows: str
@@ -82,7 +82,7 @@ class Wide:
 
     @property
     def columns(self) -> str:
-        """What a column stands for."""
+        """What a column is."""
         return "worker" if self.rows == "question" else "question"
 
     def __str__(self) -> str:
@@ -99,17 +99,17 @@ def plan(
     panel: str | None,
     numbers: Sequence[str],
 ) -> Wide | None:
-    """Say how a table is wide, or that it is not.
+    """Find out how a table is wide; return None if it is not.
 
     Parameters
     ----------
     wide
         True or "questions": one row per question; "workers": one row per worker; False: one row
-        per answer; None: find out.
+        per answer; None: guess.
     found
-        The columns there are.
+        The columns of the table.
     question, worker, answer, panel, numbers
-        What the caller asks for.
+        The columns that the caller asks for.
     """
     if isinstance(wide, bool | np.bool_):
         wide = "questions" if wide else "no"
@@ -142,7 +142,7 @@ def _looks_wide(layout: Wide, found: Sequence[str]) -> bool:
         return False
     if any(name not in found for name in layout.id_names) or any(map(_is_long, layout.cells)):
         return False
-    # A first line of numbers such as 3.5 is no header.
+    # A first line with numbers such as 3.5 is no header.
     return layout.ids is not None or not any(
         re.fullmatch(r"[+-]?\d*\.\d+", name) for name in layout.cells
     )
@@ -187,7 +187,7 @@ def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
 def numbers_of(
     columns: Mapping[str, Series], layout: Wide, source: Source
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
-    """Read the columns of answers as numbers; where the layout is a guess, some may fail to be."""
+    """Read the columns of answers as numbers; where the layout is a guess, also return why some are not numbers."""
     read, faults = {}, {}
     for name in layout.cells:
         try:
@@ -196,7 +196,7 @@ def numbers_of(
             faults[name] = str(error)
             if not layout.guessed:
                 advice = "" if layout.ids else f", and {layout.rows}= names a column of ids"
-                raise type(error)(
+                raise error.reworded(
                     f"{error} The table was read as {layout}; wide=False reads one row per "
                     f"answer{advice}."
                 ) from error.__cause__
@@ -209,7 +209,7 @@ def wide_table(
     layout: Wide,
     source: Source,
 ) -> Table:
-    """Turn rows and columns into answers; an empty cell is none."""
+    """Turn rows and columns into answers; an empty cell is no answer."""
     matrix = np.column_stack(list(cells.values()))
     given = ~np.isnan(matrix)
     row, column = np.nonzero(given)
@@ -218,7 +218,7 @@ def wide_table(
             f"no answers, all {matrix.size} cells are empty. The table was read as {layout}."
         )
     keep: NDArray[np.bool_] = np.asarray(given.any(axis=1))
-    # Rows without an answer are not looked at, and those after them move up.
+    # Rows without an answer are dropped, and those after them move up.
     position = (np.cumsum(keep) - 1)[row]
 
     def coded(name: str) -> tuple[Indices, Ids]:
@@ -254,7 +254,7 @@ def wide_table(
 
 
 def not_wide(columns: Mapping[str, Series], faults: Mapping[str, str], layout: Wide) -> str | None:
-    """Say why a table that might be wide is not: an id stands in two rows, or there is text."""
+    """Explain why a table that might be wide is not: an id is in two rows, or there is text. None if it is wide."""
     commas = [name for name, fault in faults.items() if COMMA_REMEDY in fault]
     text = [name for name in faults if name not in commas]
     if len(layout.cells) - len(text) < FEWEST:
@@ -274,13 +274,13 @@ def not_wide(columns: Mapping[str, Series], faults: Mapping[str, str], layout: W
     if len(ids) == len(codes):
         return None
     return (
-        f" It was not read as {layout}, since a {layout.rows} stands in more than one row: pass "
-        "wide=True if that is meant."
+        f" It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
+        "wide=True if that is intended."
     )
 
 
 def _header_ids(names: list[str], source: Source) -> Ids:
-    """Take names of columns as ids, by the rule for ids in this kind of file."""
+    """Return names of columns as ids, by the rule for ids in this kind of file."""
     pyarrow = loaded("pyarrow")
     if source.untyped and pyarrow is not None:
         return Ids(source.settle("", pyarrow.array(names, pyarrow.string())))
