@@ -259,7 +259,7 @@ def test_a_file_that_is_not_the_known_one_is_not_kept(
     message = message_of(datasets.load, "dots")
 
     assert message.startswith(
-        'Data set "dots": the file raw data/ice_2guess.csv is not the one that is known, its '
+        'Data set "dots": the file raw data/ice_2guess.csv is not the expected one, its '
         f"SHA-256 begins with {found}, not {known}. Nothing of it was kept."
     )
     assert "TRUEUP_DATA" in message
@@ -291,7 +291,7 @@ def test_files_fetched_by_hand_will_do(server: Server, cache: Path, tmp_path: Pa
         "It is raw data/ice_interval.csv of https://github.com/some/where."
     )
     (hand / "ice_interval.csv").write_bytes(INTERVALS + b" ")
-    assert "is not the one that is known" in message_of(datasets.download, "dots", files=hand)
+    assert "is not the expected one" in message_of(datasets.download, "dots", files=hand)
     assert left_in(cache) == []
 
     (hand / "ice_interval.csv").write_bytes(INTERVALS)
@@ -494,7 +494,7 @@ def test_true_values_of_unknown_questions_are_left_out_aloud(tmp_path: Path) -> 
         ("truth", "question,truth\na,x\n", 'File "truth.csv": Column "truth": 1 of 1 value is not'),
         ("truth", "question,truth\na,inf\n", "is infinite"),
         ("truth", "question,truth\na,1,2\n", "line 2 has 3 fields, the header has 2."),
-        ("truth", "question,truth\na,1\na,2\n", '"a" is there twice, with "1" and "2".'),
+        ("truth", "question,truth\na,1\na,2\n", '"a" appears twice, with "1" and "2".'),
         ("truth", 'question,truth\n"a,1\n', 'File "truth.csv": line 2 cannot be read ('),
         (
             "truth",

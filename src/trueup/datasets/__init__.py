@@ -1,4 +1,4 @@
-"""Data to try things on: simulated answers, public data sets, small tables from print.
+"""Example data: simulated answers, public data sets, and small tables from publications.
 
 >>> from trueup import datasets
 >>> datasets.names()

@@ -1,9 +1,9 @@
-"""From the files of public repositories to one form.
+"""Convert the files of public repositories to one format.
 
-Each converter takes the contents of the files and returns the same tables: workers become w1, w2,
-... and, where the source has no ids for them, questions 1, 2, ..., both in order of first
-appearance; rows without an answer are dropped, and of several answers of a worker to a question
-the first is kept. Answers are not clipped, rescaled or cleaned.
+Each converter takes the contents of the files and returns the same tables. Workers become w1, w2, ... and, where the
+source has no ids for them, questions become 1, 2, ..., both in order of first appearance. Rows without an answer are
+dropped. If a worker answered a question several times, the first answer is kept. Answers are not clipped, rescaled or
+cleaned.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from trueup.io.numbers import MISSING_TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A data set as it is written: rows of (question, worker, answer), and values by question."""
+    """A data set ready to be written: rows of (question, worker, answer), and values by question."""
 
     answers: Sequence[tuple[str, str, float]]
     truth: Mapping[str, float]
@@ -51,7 +51,7 @@ class Tables:
 
 
 def emotions(files: Sequence[bytes]) -> Tables:
-    """Answers and truth in the columns wanted. Blocks are the questions with the same workers."""
+    """Convert two files with the usual columns. Questions with the same workers form a block."""
     answers, ids = _collect(
         (question, worker, _number(answer))
         for question, worker, answer in _columns(files[0], "question", "worker", "answer")
@@ -69,10 +69,10 @@ def emotions(files: Sequence[bytes]) -> Tables:
 
 
 def population(files: Sequence[bytes]) -> Tables:
-    """Claims as lines of city_year, contributor, population, year; truth as city, year, population.
+    """Convert claims (city_year, contributor, population, year) and truth (city, year, population).
 
-    The text has gone through several encodings. Each byte counts as one character, so that names
-    stay different, and is shown as "?" where it is not ASCII.
+    The text has gone through several encodings. Each byte counts as one character, so that different names stay
+    different, and is shown as "?" if it is not ASCII.
     """
     claims = (line.split("\t")[:3] for line in _lines(files[0]))
     answers, ids = _collect(
@@ -91,7 +91,7 @@ def population(files: Sequence[bytes]) -> Tables:
 
 
 def dots(files: Sequence[bytes]) -> Tables:
-    """Two guesses of a count, whose mean is the answer; a picture goes by its true count."""
+    """Convert pairs of guesses: the answer is their mean. A picture is identified by its true count."""
     answers, ids = _collect(
         (
             (true, user, _middle(_number(guess), _number(guess_2)))
@@ -106,7 +106,7 @@ def dots(files: Sequence[bytes]) -> Tables:
 
 
 def pies(files: Sequence[bytes]) -> Tables:
-    """Trials in any order; a question goes by its true percentage."""
+    """Convert trials, sorted by their order. A question is identified by its true percentage."""
     columns = ("workerID", "totalSequence", "correct-ans", "ans-trial")
     trials = sorted(_columns(files[0], *columns), key=lambda trial: (trial[0], float(trial[1])))
     answers, ids = _collect(
@@ -115,13 +115,22 @@ def pies(files: Sequence[bytes]) -> Tables:
     return Tables(answers, {number: float(true) for true, number in ids.items()})
 
 
-# -- what they share -------------------------------------------------------------------------------
+#: Converter of each data set that can be downloaded.
+CONVERTERS: dict[str, Callable[[Sequence[bytes]], Tables]] = {
+    "emotions": emotions,
+    "population": population,
+    "dots": dots,
+    "pies": pies,
+}
+
+
+# -- helpers ---------------------------------------------------------------------------------------
 
 
 def _collect(
     rows: Iterable[tuple[str, str, float | None]], *, renumber: bool = False
 ) -> tuple[list[tuple[str, str, float]], dict[str, str]]:
-    """Drop, recode and bring together the answers to a question; also return the ids by key."""
+    """Drop missing answers, recode ids and group by question; also return the new question ids by old id."""
     ids: dict[str, str] = {}
     workers: dict[str, str] = {}
     by_question: dict[str, dict[str, float]] = {}
@@ -133,8 +142,8 @@ def _collect(
         by_question.setdefault(question, {}).setdefault(worker, answer)
     answers = [
         (question, worker, answer)
-        for question, given in by_question.items()
-        for worker, answer in given.items()
+        for question, by_worker in by_question.items()
+        for worker, answer in by_worker.items()
     ]
     return answers, ids
 
@@ -149,12 +158,12 @@ def _truth(rows: Iterable[tuple[str, float | None]]) -> dict[str, float]:
 
 
 def _columns(file: bytes, *names: str) -> Iterator[list[str]]:
-    """Read these columns of a CSV file with a header; bytes that are no text stay distinct."""
+    """Read some columns of a CSV file with a header; bytes that are not UTF-8 stay distinct."""
     text = file.decode("utf-8-sig", errors="surrogateescape")
     reader = csv.reader(io.StringIO(text, newline=""))
     header = next(reader)
-    at = [header.index(name) for name in names]
-    return ([row[i] for i in at] for row in reader if row)
+    columns = [header.index(name) for name in names]
+    return ([row[column] for column in columns] for row in reader if row)
 
 
 def _lines(file: bytes) -> Iterator[str]:

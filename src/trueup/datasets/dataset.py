@@ -1,4 +1,4 @@
-"""A data set: answers, and what is known beside them."""
+"""A data set: answers, and what is known about their questions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Answers with, where known, the true values; keys of all mappings are ids of questions.
+    """Answers and, where known, the true values. The keys of all mappings are question ids.
 
     Attributes
     ----------
     name : str
     answers : Answers
     truth : mapping or None
-        True value of the questions of which it is known; None where no truth is.
+        Known true values; None if there are none.
     blocks : mapping or None
         Block of each question; the same workers answered all questions of a block.
     labels : mapping or None
         Readable name of each question.
     description, source, citation : str
-        What was asked, where the data are from, whom to cite.
+        What was asked, where the data come from, and what to cite.
     """
 
     name: str

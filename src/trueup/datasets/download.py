@@ -1,4 +1,4 @@
-"""Public data sets, fetched once from the repositories they are in, checked and converted."""
+"""Download public data sets from their repositories, check and convert them, and cache the result."""
 
 from __future__ import annotations
 
@@ -23,43 +23,42 @@ if TYPE_CHECKING:
 
 BASE = "https://raw.githubusercontent.com"
 CACHE = "TRUEUP_CACHE"
-TIMEOUT = 30.0  # seconds without a sign of the server
-# Raise when a converter changes what it writes: sets converted before are then left alone.
-FORM = 1
+TIMEOUT = 30.0  # seconds without a reply from the server
+# Version of the converted files. Increase it when a converter changes its output.
+VERSION = 1
 
 
 def download(
     name: str, *, files: str | PathLike[str] | None = None, base: str | None = None
 ) -> Path:
-    """Fetch a data set, unless the cache has it, and return its folder.
+    """Download a data set, unless it is in the cache, and return its folder.
 
-    The cache is the folder named by the environment variable `TRUEUP_CACHE`, or `trueup` where the
-    platform keeps such things.
+    The cache is the folder named by the environment variable `TRUEUP_CACHE`, by default the folder `trueup` among the
+    caches of the platform.
 
     Parameters
     ----------
     name
         One of `names()`.
     files
-        A folder with the files of the repository, downloaded by hand: nothing is fetched.
+        A folder with files of the repository that were downloaded by hand. Nothing is downloaded then.
     base
-        Address in place of https://raw.githubusercontent.com, such as that of a mirror; below it
-        are OWNER/REPOSITORY/COMMIT/PATH.
+        Address to use in place of https://raw.githubusercontent.com, such as a mirror. Files are expected below it at
+        OWNER/REPOSITORY/COMMIT/PATH.
 
     Raises
     ------
     TrueupError
-        When it cannot be had from there, the transfer breaks off, or a file is not the known one.
-        Nothing is left in the cache then.
+        If the download fails or a file does not have the expected checksum. Nothing is left in the cache then.
     """
     entry = describe(name)
     recipe = entry.recipe
     if recipe is None:
         raise TrueupError(
-            f"Data set {quoted(name)}: cannot be downloaded by trueup. It is from {entry.address}."
+            f"Data set {quoted(name)}: cannot be downloaded by trueup. Get it from {entry.address}."
         )
     cache = _cache()
-    folder = cache / f"{name}-{recipe.commit[:12]}-{FORM}"
+    folder = cache / f"{name}-{recipe.commit[:12]}-{VERSION}"
     if (folder / ANSWERS).is_file():
         return folder
     contents = []
@@ -67,17 +66,17 @@ def download(
         content = (
             _fetch(entry, recipe, path, base or BASE)
             if files is None
-            else _take(entry, path, Path(files))
+            else _read_local(entry, path, Path(files))
         )
         _check_sum(entry, path, content, sha256)
         contents.append(content)
-    _keep(_convert(entry, recipe, contents), folder)
+    _store(_convert(entry, recipe, contents), folder)
     return folder
 
 
 def _cache() -> Path:
-    named = os.environ.get(CACHE)
-    return Path(named or need("pooch", "datasets").os_cache("trueup")).expanduser()
+    folder = os.environ.get(CACHE) or need("pooch", "datasets").os_cache("trueup")
+    return Path(folder).expanduser()
 
 
 def _fetch(entry: Entry, recipe: Recipe, path: str, base: str) -> bytes:
@@ -113,7 +112,7 @@ def _by_hand(entry: Entry, recipe: Recipe) -> str:
     )
 
 
-def _take(entry: Entry, path: str, folder: Path) -> bytes:
+def _read_local(entry: Entry, path: str, folder: Path) -> bytes:
     file = folder / Path(path).name
     try:
         return file.read_bytes()
@@ -125,18 +124,18 @@ def _take(entry: Entry, path: str, folder: Path) -> bytes:
 
 
 def _check_sum(entry: Entry, path: str, content: bytes, sha256: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise TrueupError(
-            f"Data set {quoted(entry.name)}: the file {path} is not the one that is known, its "
-            f"SHA-256 begins with {found[:12]}, not {sha256[:12]}. Nothing of it was kept. It was "
-            f"changed on its way, by a proxy or a login page perhaps: get it another way from "
+            f"Data set {quoted(entry.name)}: the file {path} is not the expected one, its "
+            f"SHA-256 begins with {digest[:12]}, not {sha256[:12]}. Nothing of it was kept. It may "
+            f"have been changed in transit, by a proxy or a login page: get it another way from "
             f"{entry.address}, or set TRUEUP_DATA to a folder with a copy."
         )
 
 
 def _convert(entry: Entry, recipe: Recipe, contents: list[bytes]) -> Tables:
-    """Convert, and make sure that it came out as described."""
+    """Convert the files, and check that the result has the described size."""
     try:
         tables = recipe.convert(contents)
         counts = tables.counts
@@ -153,8 +152,8 @@ def _convert(entry: Entry, recipe: Recipe, contents: list[bytes]) -> Tables:
     return tables
 
 
-def _keep(tables: Tables, folder: Path) -> None:
-    """Write the tables to a folder that appears at once or not at all."""
+def _store(tables: Tables, folder: Path) -> None:
+    """Write the tables to a folder that appears complete or not at all."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder) as temporary:
@@ -162,8 +161,8 @@ def _keep(tables: Tables, folder: Path) -> None:
             tables.write(temporary)
     except OSError as error:
         if (folder / ANSWERS).is_file():
-            return  # another process was quicker, which is as good
+            return  # another process has stored the same data
         raise TrueupError(
             f"Folder {quoted(str(folder), LONGEST_PATH)}: cannot be written ({error.strerror}). "
-            f"Mend that, or name another folder with the environment variable {CACHE}."
+            f"Fix that, or name another folder with the environment variable {CACHE}."
         ) from error

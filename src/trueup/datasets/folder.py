@@ -1,9 +1,9 @@
-"""A folder as a data set: `answers.csv` and what lies beside it.
+"""Read a data set from a folder: `answers.csv` and optional files about its questions.
 
 | file | columns | |
 |---|---|---|
 | `answers.csv` | question, worker, answer | |
-| `truth.csv` | question, truth | optional, of some questions or all |
+| `truth.csv` | question, truth | optional, for some questions or all |
 | `blocks.csv` | question, block | optional |
 | `labels.csv` | question, label | optional |
 """
@@ -46,21 +46,21 @@ LONGEST_PATH = 200
 
 
 def load_folder(path: str | PathLike[str], **options: Any) -> Dataset:
-    """Read a data set of your own from a folder.
+    """Read a data set from a folder.
 
     Parameters
     ----------
     path
-        The folder. It holds `answers.csv` (columns question, worker, answer) and, where known,
-        `truth.csv` (question, truth), `blocks.csv` (question, block), `labels.csv`
-        (question, label). Its name becomes that of the data set.
+        The folder. It contains `answers.csv` (columns question, worker, answer) and, where known, `truth.csv`
+        (question, truth), `blocks.csv` (question, block) and `labels.csv` (question, label). Its name becomes the name
+        of the data set.
     **options
         As for `Answers.from_file`: `duplicates`, `transform`, `bounds`, ...
 
     Raises
     ------
     TrueupError
-        When there is no such folder, or a file in it cannot be used.
+        If there is no such folder, or a file in it cannot be used.
     """
     folder = Path(path)
     shown = quoted(str(folder), LONGEST_PATH)
@@ -77,21 +77,21 @@ def load_folder(path: str | PathLike[str], **options: Any) -> Dataset:
 
 def _read(folder: Path, options: dict[str, Any]) -> Dataset:
     answers = Answers.from_file(folder / ANSWERS, **options)
-    # Whole numbers are numbers in the answers but text here, and either is written alike.
+    # Integer ids are numbers in the answers but text in the other files; both are written the same way.
     ids = {str(id_): id_ for id_ in answers.question_ids.tolist()}
-    truth = _read_beside(folder / "truth.csv", "truth", ids)
+    truth = _read_values(folder / "truth.csv", "truth", ids)
     return Dataset(
         name=folder.resolve().name,
         answers=answers,
         truth=None if truth is None else _numbers(truth),
-        blocks=_read_beside(folder / "blocks.csv", "block", ids),
-        labels=_read_beside(folder / "labels.csv", "label", ids),
+        blocks=_read_values(folder / "blocks.csv", "block", ids),
+        labels=_read_values(folder / "labels.csv", "label", ids),
         source=str(folder),
     )
 
 
-def _read_beside(path: Path, column: str, ids: dict[str, Any]) -> dict[Any, str] | None:
-    """Read one value per question, or None where there is no such file or nothing in it."""
+def _read_values(path: Path, column: str, ids: dict[str, Any]) -> dict[Any, str] | None:
+    """Read one value per question; return None if the file does not exist or has no values."""
     if not path.is_file():
         return None
     try:
@@ -121,7 +121,7 @@ def _read_beside(path: Path, column: str, ids: dict[str, Any]) -> dict[Any, str]
 
 
 def _rows(text: str, column: str) -> dict[str, str]:
-    """Read the value of each question."""
+    """Parse the text of a file into the value of each question."""
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -130,7 +130,7 @@ def _rows(text: str, column: str) -> dict[str, str]:
         for name in ("question", column):
             if name not in header:
                 raise missing_column(name, header, "")
-        at, value_at = header.index("question"), header.index(column)
+        question_column, value_column = header.index("question"), header.index(column)
         rows: dict[str, str] = {}
         for row in reader:
             if not row:
@@ -138,12 +138,12 @@ def _rows(text: str, column: str) -> dict[str, str]:
             if len(row) != len(header):
                 raise AnswersError(
                     f"line {reader.line_num} has {len(row)} fields, the header has {len(header)}. "
-                    "Mend that line."
+                    "Fix that line."
                 )
-            question, value = row[at], row[value_at]
+            question, value = row[question_column], row[value_column]
             if rows.setdefault(question, value) != value:
                 raise AnswersError(
-                    f"question {quoted(question)} is there twice, with {quoted(rows[question])} "
+                    f"question {quoted(question)} appears twice, with {quoted(rows[question])} "
                     f"and {quoted(value)}. Keep one."
                 )
     except csv.Error as error:
@@ -152,7 +152,7 @@ def _rows(text: str, column: str) -> dict[str, str]:
 
 
 def _numbers(truth: dict[Any, str]) -> dict[Any, float] | None:
-    """Read true values as numbers; those that are missing are not known."""
+    """Convert true values to numbers; leave out missing ones."""
     try:
         numbers = to_numbers(np.array([*truth.values()], dtype=object), "truth")
     except BadRows as error:

@@ -1,4 +1,4 @@
-"""Data sets by name, from wherever they are."""
+"""Load data sets by name, from a folder, the cache or the internet."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ DATA = "TRUEUP_DATA"
 def load(name: str, *, data: str | PathLike[str] | None = None, **options: Any) -> Dataset:
     """Load a data set by its name.
 
-    It is read from the first of these that has it: the folder `data` (and no other, if given), the
-    folder named by the environment variable `TRUEUP_DATA`, the cache of downloaded sets, the public
-    repository it is from. In the folders, data set `name` is the folder of that name with the files
-    that `load_folder` reads; sets that the registry does not know are found there as well.
+    If `data` is given, only that folder is searched. Otherwise the data set is read from the first of these that has
+    it: the folder named by the environment variable `TRUEUP_DATA`, the cache of downloaded data sets, its public
+    repository. In a folder, data set `name` is the subfolder of that name with the files that `load_folder` reads; it
+    need not be in the registry.
 
     Parameters
     ----------
     name
-        One of `names()`, or the name of a folder of yours.
+        One of `names()`, or the name of your own data set's folder.
     data
-        The folder that holds one folder per data set.
+        A folder with one subfolder per data set.
     **options
         As for `Answers.from_file`: `duplicates`, `transform`, `bounds`, ...
 
     Raises
     ------
     TrueupError
-        When the data set is nowhere to be had, with what can be done.
+        If the data set is not found anywhere; the message says what to do.
     """
     if not isinstance(name, str) or name in ("", ".", "..") or set(name) & set("/\\\0"):
         raise TrueupError(
@@ -83,11 +83,11 @@ def _find(name: str, data: str | PathLike[str] | None) -> Path:
 
 
 def _inside(root: str | PathLike[str], name: str, argument: str) -> Path | None:
-    """Find a data set in a folder of data sets."""
+    """Return the subfolder of a data set, or None if the folder does not have it."""
     if not Path(root).is_dir():
         raise TrueupError(
             f"{argument}: {quoted(str(root), LONGEST_PATH)} is not a folder. "
-            "Name the folder that holds one folder per data set."
+            "Name a folder with one subfolder per data set."
         )
     folder = Path(root) / name
     return folder if (folder / ANSWERS).is_file() else None

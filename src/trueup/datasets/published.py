@@ -1,4 +1,4 @@
-"""Small data from print, typed in."""
+"""Small data sets copied from publications."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def table1() -> Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Batting:
-    """Batting averages: measurements with a known variance, and what they estimate.
+    """Batting averages: measurements with a known variance, and the values they estimate.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Batting:
     x : array
         Share of hits in the first 45 at-bats.
     variance : array
-        Binomial variance of `x`, for all players that at their common mean.
+        Binomial variance of `x` at the common mean, the same for all players.
     truth : array
         Average over the rest of the season.
     source, citation : str
@@ -95,8 +95,8 @@ class Batting:
 def batting() -> Batting:
     """Return the 18 batting averages of Efron and Morris (1975), baseball season of 1970.
 
-    Their averages to three digits are those commonly reprinted; `x` is exact, hits by 45. The
-    figure for Williams is as printed, though records of that season give him .330.
+    The three-digit averages are the ones commonly reprinted; `x` is exact: hits divided by 45. The value for Williams
+    is as printed, although records of that season give him .330.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Simulated answers: what workers of known competence would say about questions of known truth.
+"""Simulated answers of workers of known competence to questions of known truth.
 
-The model is the one of the truth discovery literature (additive, worker-wise Gaussian, "AWG"),
-`x_ij = t_j + b_i + sigma_i e_ij`, with the variations that break the assumptions of the algorithms:
-other noise, biased workers, spammers, errors that all workers share, missing answers.
+The model is that of the truth discovery literature (additive, worker-wise Gaussian, "AWG"),
+`x_ij = t_j + b_i + sigma_i e_ij`, with variations that break the assumptions of the algorithms: other noise, biased
+workers, spammers, errors that all workers share, missing answers.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ CLUSTERS = (0.0, 10.0, 30.0)
 CLUSTER_SD = 0.3
 TWO_POINTS = (0.0, 3.0)
 ZEROS, REST_SD = 0.9, 5.0
-# Entries of a table questions x workers from which answerers are drawn at a time.
+# Number of entries of the table questions x workers from which answering workers are drawn at a time.
 TABLE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Simulated answers and what is behind them; unpacks to `answers, truth`.
+    """Simulated answers and the parameters behind them; unpacks to `answers, truth`.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Simulation:
     worker_variance, bias : arrays
         Variance and bias of each worker.
     spammer : array
-        Which workers answer without looking.
+        Whether each worker is a spammer, who answers without looking at the question.
     """
 
     answers: Answers
@@ -97,34 +97,33 @@ def simulate(
     Parameters
     ----------
     workers, questions, panels : int
-        Size of a panel, and number of independent ones.
+        Size of a panel, and number of independent panels.
     truth : {"normal", "constant", "uniform", "exponential", "heavy", "clustered", "two_points", "mostly_zero"} or array
         Distribution of the true values around `truth_mean` with standard deviation `truth_scale`
-        ("exponential": mean `truth_scale`, from `truth_mean` on; "heavy": Student t with 2 degrees
-        of freedom, times `truth_scale`; "clustered": three clusters at 0, 10 and 30 times
-        `truth_scale` above `truth_mean`; "two_points": 0 or 3 times `truth_scale` above it;
-        "mostly_zero": nine tenths at `truth_mean`, the rest normal with 5 times `truth_scale`). Or
-        the true values, of one panel or of all.
+        ("exponential": `truth_mean` plus exponential values of mean `truth_scale`; "heavy": Student t with 2 degrees
+        of freedom, times `truth_scale`; "clustered": three clusters at 0, 10 and 30 times `truth_scale` above
+        `truth_mean`; "two_points": 0 or 3 times `truth_scale` above it; "mostly_zero": nine tenths at `truth_mean`,
+        the rest normal with standard deviation 5 times `truth_scale`). Or the true values, of one panel or of all.
     variance : {"normal", "fixed", "square", "inverse_gamma"} or array
-        Worker variances, times `variance_scale`: normal with mean 1 and standard deviation 0.5,
-        truncated to positive values; all 1; the squares 1, 4, 9, ...; inverse gamma with mean 1 and
-        shape 3. Or the variances, of one panel or of all.
+        Distribution of the worker variances, times `variance_scale`: normal with mean 1 and standard deviation 0.5,
+        truncated to positive values; all 1; the squares 1, 4, 9, ...; inverse gamma with mean 1 and shape 3. Or the
+        variances, of one panel or of all.
     as_std : bool
-        Take what `variance` describes as standard deviations.
+        Interpret `variance` as standard deviations.
     noise : {"normal", "laplace", "student", "exponential"}
         Shape of the errors, scaled to the worker's variance ("student": 4 degrees of freedom).
     centred : bool
-        False leaves exponential errors with their positive mean.
+        False: exponential errors keep their positive mean.
     bias : float
         Standard deviation of the constant biases of the workers.
     spammers : float
-        Probability that a worker answers without looking: for a random question of the panel.
+        Probability that a worker is a spammer, who answers a random question of the panel instead.
     correlation : float
-        Share of the error variance that all workers of a panel have in common on a question.
+        Share of the error variance that is common to all workers of a panel on a question.
     density : float
-        Probability that a worker answers a question; every question gets one answer at least.
+        Probability that a worker answers a question; every question gets at least one answer.
     answers_per_question : int, optional
-        Give every question this many answers, by random workers, instead.
+        Give every question this many answers by random workers, whatever the density.
     seed : int
 
     Examples
@@ -145,7 +144,7 @@ def simulate(
     number("spammers", spammers, most=1.0)
     number("correlation", correlation, most=1.0)
     number("density", density, most=1.0)
-    truth_scale, bias = truth_scale + 0.0, bias + 0.0  # -0.0 is no scale to numpy
+    truth_scale, bias = truth_scale + 0.0, bias + 0.0  # numpy refuses a scale of -0.0
     one_of("noise", noise, get_args(Noise))
     yes_or_no("as_std", as_std)
     yes_or_no("centred", centred)
@@ -202,8 +201,8 @@ def _whole(name: str, value: object, most: float = np.inf) -> None:
         )
 
 
-def _given(name: str, values: Any, size: int, panels: int) -> Floats:
-    """Take numbers from the caller: for all panels alike, or for each."""
+def _user_values(name: str, values: Any, size: int, panels: int) -> Floats:
+    """Check numbers from the caller: the same for all panels, or for each panel."""
     try:
         array = np.asarray(values, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
@@ -232,25 +231,26 @@ def _truths(
 ) -> Floats:
     size = panels * questions
     if not isinstance(truth, str):
-        return _given("truth", truth, questions, panels)
-    if truth == "constant":
-        return np.full(size, mean)
-    if truth == "normal":
-        return rng.normal(mean, scale, size)
-    if truth == "uniform":
-        return rng.uniform(mean - np.sqrt(3.0) * scale, mean + np.sqrt(3.0) * scale, size)
-    if truth == "exponential":
-        return mean + rng.exponential(scale, size)
-    if truth == "heavy":
-        return mean + scale * rng.standard_t(2, size)
-    if truth == "clustered":
-        centre = rng.choice(CLUSTERS, size)
-        return rng.normal(mean + scale * centre, scale * CLUSTER_SD)
-    if truth == "two_points":
-        return mean + scale * rng.choice(TWO_POINTS, size)
-    if truth == "mostly_zero":
-        away = rng.random(size) >= ZEROS
-        return mean + scale * away * rng.normal(0.0, REST_SD, size)
+        return _user_values("truth", truth, questions, panels)
+    match truth:
+        case "constant":
+            return np.full(size, mean)
+        case "normal":
+            return rng.normal(mean, scale, size)
+        case "uniform":
+            return rng.uniform(mean - np.sqrt(3.0) * scale, mean + np.sqrt(3.0) * scale, size)
+        case "exponential":
+            return mean + rng.exponential(scale, size)
+        case "heavy":
+            return mean + scale * rng.standard_t(2, size)
+        case "clustered":
+            centre = rng.choice(CLUSTERS, size)
+            return rng.normal(mean + scale * centre, scale * CLUSTER_SD)
+        case "two_points":
+            return mean + scale * rng.choice(TWO_POINTS, size)
+        case "mostly_zero":
+            is_nonzero = rng.random(size) >= ZEROS
+            return mean + scale * is_nonzero * rng.normal(0.0, REST_SD, size)
     raise TrueupError(
         f"truth: {quoted(truth)} is not one of {', '.join(get_args(Truth))}, or an array."
     )
@@ -264,7 +264,7 @@ def _variances(
 ) -> Floats:
     size = panels * workers
     if not isinstance(variance, str):
-        array = _given("variance", variance, workers, panels)
+        array = _user_values("variance", variance, workers, panels)
         if (array < 0).any():
             raise TrueupError("variance: must not be negative.")
         return array
@@ -298,7 +298,7 @@ def _noise(rng: np.random.Generator, noise: Noise, size: int) -> Floats:
 def _answerers(
     rng: np.random.Generator, m: int, workers: int, density: float, each: int | None
 ) -> tuple[Ints, Ints]:
-    """Draw who answers what: number of answers per question, and the workers, sorted in each."""
+    """Draw who answers what: the number of answers to each question, and its workers in order."""
     if each is not None:
         counts = np.full(m, each)
     elif density >= 1.0:
@@ -318,7 +318,7 @@ def _distinct(rng: np.random.Generator, rows: int, workers: int, k: int) -> Ints
     if k == workers:
         return np.tile(np.arange(workers), (rows, 1))
     if k * k <= workers:
-        # Few out of many: draw, and draw again the rows with a repetition.
+        # Few out of many: draw with replacement, then draw rows with a repetition again.
         drawn = np.sort(rng.integers(0, workers, (rows, k)), axis=1)
         again = np.arange(rows)
         while len(again := again[(np.diff(drawn[again], axis=1) == 0).any(axis=1)]):

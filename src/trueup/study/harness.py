@@ -1,8 +1,8 @@
-"""A Monte-Carlo study: the risk of first and second steps on many panels.
+"""Monte-Carlo studies: the risk of first and second steps on many panels.
 
 A *cell* is one source of panels, one size n x m, one first step, one variance rule and one second step. Its risk is
-the mean over panels of the mean squared error of the questions; its improvement ratio is the ratio of the average risk
-after the second step to that before it, with a bootstrap interval over panels. The panels of a size are drawn once and
+the mean over panels of the mean squared error of the questions. Its improvement ratio is the average risk after the
+second step divided by that before it, with a bootstrap interval over panels. The panels of a size are drawn once and
 used by all cells, so that cells are compared on the same answers.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -41,7 +41,7 @@ RESAMPLES = 400
 
 @runtime_checkable
 class Informed(Protocol):
-    """A source that knows more of its questions than the answers: groups or covariates."""
+    """A source with groups or covariates of its questions."""
 
     def known(self, drawn: Drawn) -> dict[str, Any]:
         """Return the `groups` or `covariates` of the questions of these panels."""
@@ -50,9 +50,9 @@ class Informed(Protocol):
 
 @dataclass(frozen=True)
 class SecondStep:
-    """A variance rule and a shrink rule, under a name for the tables. This is all it takes to judge a new one.
+    """A variance rule and a shrink rule, with a name for the tables. Add one to evaluate a rule of your own.
 
-    `variance` may be a callable, `(answers, aggregate) -> variances`; None is the rule's own.
+    `variance` may be a callable, `(answers, aggregate) -> variances`; None is the default of the shrink rule.
     """
 
     name: str
@@ -60,7 +60,7 @@ class SecondStep:
     shrink: ShrinkRule | str
 
 
-#: The second steps that the paper's claims are judged by; the last is our own, without its bolder priors.
+#: The second steps with which the claims of the paper are tested; the last is our own, with the normal prior only.
 PAPER_STEPS = (
     SecondStep("psi_H", "psi_H", EBE()),
     SecondStep("psi_H positive", "psi_H", EBE(positive=True)),
@@ -77,7 +77,7 @@ class StudyCell:
     `risk` and `base_risk` are mean squared errors per question after and before the second step, `_se` their
     Monte-Carlo standard errors; `ratio` is their ratio, between `ratio_low` and `ratio_high` with 95% confidence and
     with the standard error `ratio_se`. `coverage` is the share of truths inside the 95% intervals, `oracle` the ratio
-    of the best common linear step in hindsight and `oracle_b` how far that goes: below 0 every step does harm.
+    of the best common linear step in hindsight and `oracle_b` its shrinkage: below 0 every step does harm.
     """
 
     source: str
@@ -106,17 +106,17 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class StudyGrid:
-    """What a study runs over: every source x size x method x second step.
+    """The cells of a study: every source x size x method x second step.
 
     Parameters
     ----------
     sources : sequence of PanelSource
     sizes : sequence of (n, m)
-        Sizes that a source does not have are left out.
+        Sizes that a source is too small for are left out.
     methods : sequence of str or Algorithm
     steps : sequence of SecondStep
     samples : int
-        Panels of a cell; `fewer` gives smaller numbers for slow methods, by name.
+        Number of panels of a cell; `fewer` gives smaller numbers for slow methods, by name.
     """
 
     sources: Sequence[PanelSource]
@@ -130,7 +130,7 @@ class StudyGrid:
     seed: int = 0
 
     def tasks(self) -> Iterator[tuple[PanelSource, int, int, Algorithm]]:
-        """Yield what is run in one go: all second steps of a source, size and method."""
+        """Yield source, size and method; all second steps of such a task run together."""
         for source in self.sources:
             for n, m in self.sizes:
                 if source.fits(n, m):
@@ -145,17 +145,17 @@ class StudyGrid:
 def study(
     grid: StudyGrid, *, out: str | Path | None = None, name: str = "study", progress: bool = False
 ) -> list[StudyCell]:
-    """Run a grid; return its cells.
+    """Run all cells of a grid and return them.
 
     Parameters
     ----------
     grid : StudyGrid
     out : path, optional
-        Folder in which finished cells are kept. A run that was stopped goes on where it was.
+        Folder that stores finished cells. A run that was stopped resumes from them.
     name : str
         Name of the study in that folder.
     progress : bool
-        Show a bar with the time left, if the error output is a terminal.
+        Show a progress bar, if standard error is a terminal.
     """
     store = Store(out, name)
     tasks = list(grid.tasks())
@@ -169,22 +169,22 @@ def study(
                 if drawn is None or drawn[0] != (source.name, n, m):
                     seed = seed_of(grid.seed, source, n, m)
                     drawn = (source.name, n, m), source.draw(grid.samples, n, m, seed)
-                found = _run(grid, source, n, m, algorithm, drawn[1])
-                store.keep(key, [cell.row() for cell in found])
+                new = _run(grid, source, n, m, algorithm, drawn[1])
+                store.keep(key, [cell.row() for cell in new])
             else:
-                found = [StudyCell(**row) for row in rows]
-            cells += found
+                new = [StudyCell(**row) for row in rows]
+            cells += new
             bar.step(f"{source.name} {n}x{m} {algorithm.name}")
     return cells
 
 
 def seed_of(seed: int, source: PanelSource, n: int, m: int) -> int:
-    """Return the seed of the panels of a source and size: whatever else is in a grid, they are the same."""
+    """Return the seed of the panels of a source and size; it does not depend on the rest of the grid."""
     return zlib.crc32(f"{seed}/{source.name}/{n}/{m}".encode())
 
 
 def _key(grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algorithm) -> str:
-    """Describe all that the result depends on."""
+    """Return a text with everything that the result depends on."""
     samples = grid.samples_of(algorithm)
     limits = f"{samples} samples, {grid.max_iter} iterations, tol {grid.tol:g}, seed {grid.seed}"
     return f"{source.name} {n}x{m} {algorithm!r} [{', '.join(map(repr, grid.steps))}] {limits}"
@@ -202,10 +202,10 @@ def _run(
     aggregate = run(algorithm, answers, max_iter=grid.max_iter, tol=grid.tol)
     panels = answers.panel_questions
     base = losses_of(panels, aggregate.x, truth)
-    more = source.known(Drawn(answers, truth)) if isinstance(source, Informed) else {}
+    question_data = source.known(Drawn(answers, truth)) if isinstance(source, Informed) else {}
     oracle, oracle_b = linear_oracle(panels, aggregate.x, truth)
     noise = None
-    found: list[tuple[str, Floats, float]] = []
+    results: list[tuple[str, Floats, float]] = []
     for step in grid.steps:
         rule = find_rule(step.shrink)
         moved = second_step(
@@ -215,35 +215,54 @@ def _run(
             step.variance or rule.variance,
             noise=noise,
             seed=grid.seed,
-            **more,
+            **question_data,
         )
         noise = noise or moved.noise
         width = moved.half_width(answers, LEVEL)
-        known = ~np.isnan(width)
-        inside = np.abs(moved.posterior.mean - truth)[known] <= width[known]
-        coverage = float(inside.mean()) if known.any() else float("nan")
-        found.append((step.name, losses_of(panels, moved.posterior.mean, truth), coverage))
+        has_interval = ~np.isnan(width)
+        inside = np.abs(moved.posterior.mean - truth)[has_interval] <= width[has_interval]
+        coverage = float(inside.mean()) if has_interval.any() else float("nan")
+        results.append((step.name, losses_of(panels, moved.posterior.mean, truth), coverage))
     seconds = (time.perf_counter() - start) / len(grid.steps)
-    method = algorithm.name or type(algorithm).__name__
-    return [
-        replace(
-            _cell(source.name, n, m, method, step, base, losses, seconds),
+
+    def cell(step: str, losses: Floats, coverage: float) -> StudyCell:
+        low, high = ratio_interval(losses, base)
+        return StudyCell(
+            source=source.name,
+            n=n,
+            m=m,
+            method=algorithm.name or type(algorithm).__name__,
+            step=step,
+            samples=len(base),
+            base_risk=float(base.mean()),
+            base_se=mean_error(base),
+            risk=float(losses.mean()),
+            risk_se=mean_error(losses),
+            ratio=_ratio(float(losses.mean()), float(base.mean())),
+            ratio_low=low,
+            ratio_high=high,
+            seconds=seconds,
+            ratio_se=ratio_error(losses, base),
             coverage=coverage,
             oracle=oracle,
             oracle_b=oracle_b,
         )
-        for step, losses, coverage in found
-    ]
+
+    return [cell(*result) for result in results]
 
 
 def linear_oracle(panels: Ints, x: Floats, truth: Floats) -> tuple[float, float]:
-    """Return ratio and size of the best step `x - B (x - mean)` with one B for all panels, known in hindsight."""
+    """Return ratio and B of the best step `x - B (x - mean)` with one B for all panels, in hindsight."""
     mean = segment_sum(x, panels) / np.maximum(np.diff(panels), 1)
-    away, error = x - np.repeat(mean, np.diff(panels)), x - truth
-    across, below, before = float(away @ error), float(away @ away), float(error @ error)
-    if below == 0 or before == 0:
+    deviation, error = x - np.repeat(mean, np.diff(panels)), x - truth
+    product, spread, loss = (
+        float(deviation @ error),
+        float(deviation @ deviation),
+        float(error @ error),
+    )
+    if spread == 0 or loss == 0:
         return 1.0, 0.0
-    return 1.0 - across**2 / (below * before), across / below
+    return 1.0 - product**2 / (spread * loss), product / spread
 
 
 def losses_of(panels: Ints, x: Floats, truth: Floats) -> Floats:
@@ -251,36 +270,10 @@ def losses_of(panels: Ints, x: Floats, truth: Floats) -> Floats:
     return segment_sum((x - truth) ** 2, panels) / np.maximum(np.diff(panels), 1)
 
 
-def _cell(
-    source: str,
-    n: int,
-    m: int,
-    method: str,
-    step: str,
-    base: Floats,
-    losses: Floats,
-    seconds: float,
-) -> StudyCell:
-    samples = len(base)
-    low, high = ratio_interval(losses, base)
-    root = np.sqrt(samples)
-    return StudyCell(
-        source=source,
-        n=n,
-        m=m,
-        method=method,
-        step=step,
-        samples=samples,
-        base_risk=float(base.mean()),
-        base_se=float(base.std(ddof=1) / root) if samples > 1 else float("nan"),
-        risk=float(losses.mean()),
-        risk_se=float(losses.std(ddof=1) / root) if samples > 1 else float("nan"),
-        ratio=_ratio(float(losses.mean()), float(base.mean())),
-        ratio_low=low,
-        ratio_high=high,
-        seconds=seconds,
-        ratio_se=ratio_error(losses, base),
-    )
+def mean_error(losses: Floats) -> float:
+    """Return the standard error of the mean loss, NaN for a single panel."""
+    samples = len(losses)
+    return float(losses.std(ddof=1) / np.sqrt(samples)) if samples > 1 else float("nan")
 
 
 def ratio_error(above: Floats, below: Floats) -> float:
@@ -298,7 +291,7 @@ def _ratio(above: float, below: float) -> float:
 
 @lru_cache(maxsize=4)
 def _draws(samples: int, resamples: int, seed: int) -> Floats:
-    """Return how often each of the samples is in each resample: drawn once, used by all cells of that size."""
+    """Return how often each sample occurs in each resample; drawn once for all cells of that size."""
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(samples, np.full(samples, 1.0 / samples), size=resamples)
     return drawn.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Where a study gets its panels from: a simulator, or real answers with known truth."""
+"""Sources of panels for studies: a simulator, or real answers with known truth."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Drawn(NamedTuple):
 
 
 class PanelSource(Protocol):
-    """Something panels can be drawn from."""
+    """A source that panels can be drawn from."""
 
     @property
     def name(self) -> str:
-        """What the source is called in tables."""
+        """Name of the source in tables."""
         ...
 
     def fits(self, n: int, m: int) -> bool:
-        """Tell whether panels of n workers (or answers per question) and m questions can be drawn."""
+        """Return whether panels of n workers (or answers per question) and m questions can be drawn."""
         ...
 
     def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
@@ -48,7 +48,7 @@ class Synthetic:
     options: dict[str, Any] = field(default_factory=dict)
 
     def fits(self, n: int, m: int) -> bool:
-        """Any size can be simulated."""
+        """Return whether the size is positive: any such panel can be simulated."""
         return n >= 1 and m >= 1
 
     def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
@@ -67,13 +67,13 @@ class Sampled:
     answers : Answers
         A single problem; only questions with a truth.
     truth : array or None
-        Truth of each question; None: the mean of all answers that are not in the sub-panel, for sets without truth.
+        Truth of each question. None, for data sets without truth: the mean of all answers outside the sub-panel.
     sparse : bool
-        Draw n random answers to each question, for sets in which few workers share many questions; False draws n
+        Draw n random answers to each question, for data sets in which few workers share many questions. False: draw n
         workers and all their answers.
     blocks : array, optional
-        Number of the block of each question, where the same workers answered all questions of a block: panels are
-        drawn inside blocks.
+        Block number of each question, if the same workers answered all questions of a block. Panels are then drawn
+        within blocks.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Sampled:
             raise TrueupError(f"truth: {self.name} needs one finite number for each question.")
 
     def fits(self, n: int, m: int) -> bool:
-        """Tell whether there are enough workers and questions."""
+        """Return whether there are enough workers and questions."""
         if self.sparse:
             return int((self.answers.counts >= n).sum()) >= m
         if self.blocks is not None:
@@ -108,10 +108,10 @@ class Sampled:
             )
         else:
             drawn = self.answers.sample(panels, workers=n, questions=m, seed=seed)
-        # Numbers of questions among those of this source, also if it is a part of a larger set.
+        # Number the questions within this source, which may be part of a larger data set.
         own = self.answers.question_source
         source = drawn.question_source
-        assert source is not None  # noqa: S101  panels say where they come from
+        assert source is not None  # noqa: S101  set for panels
         if own is not None:
             order = np.argsort(own)
             source = order[np.searchsorted(own[order], source)]
@@ -120,7 +120,7 @@ class Sampled:
         return Drawn(drawn, drawn.centre + self._mean_of_others(drawn, source))
 
     def _mean_of_others(self, drawn: Answers, source: Ints) -> Floats:
-        """Return the mean, relative to the centre of the question, of the answers that are not in the sub-panel."""
+        """Return the mean of the answers outside the sub-panel, relative to the centre of the question."""
         total = np.add.reduceat(self.answers.values, self.answers.indptr[:-1])[source]
         rest = total - np.add.reduceat(drawn.values, drawn.indptr[:-1])
         mean: Floats = rest / np.maximum(self.answers.counts[source] - drawn.counts, 1)

@@ -1,7 +1,7 @@
-"""Finished cells of a study, kept so that a run that was stopped can go on.
+"""Store of the finished cells of a study, from which a stopped run resumes.
 
-A file with one line of JSON per finished task: what it depended on, and its rows. A line is written whole or, if the
-process dies in the middle of it, is the last one and not understood, and the task is run again.
+The file has one line of JSON per finished task: a key with everything the result depends on, and its rows. If the
+process dies while writing, the last line is incomplete; it is ignored, and its task runs again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trueup.io.atomic import atomic_write
 
 
 class Store:
-    """Rows by key, in a file of a folder; or in memory only, without a folder."""
+    """Rows by key, stored in a file, or in memory only if there is no folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, name: str) -> None:
         self._rows: dict[str, list[dict[str, Any]]] = {}
@@ -32,16 +32,16 @@ class Store:
                     continue
                 self._rows[entry["key"]] = entry["rows"]
                 complete.append(line)
-            # What was cut off must not have the next line written behind it.
+            # Remove an incomplete last line, so that nothing is appended to it.
             with atomic_write(self._path) as temporary:
                 temporary.write_text("".join(f"{line}\n" for line in complete), encoding="utf-8")
 
     def find(self, key: str) -> list[dict[str, Any]] | None:
-        """Return the rows kept under a key."""
+        """Return the rows stored under a key, if any."""
         return self._rows.get(key)
 
     def keep(self, key: str, rows: list[dict[str, Any]]) -> None:
-        """Keep rows under a key, on disk before anything else happens."""
+        """Store rows under a key; they are on disk when this returns."""
         self._rows[key] = rows
         if self._path is None:
             return

@@ -1,4 +1,4 @@
-"""Tables of results as files: CSV always, Parquet where pyarrow is installed."""
+"""Write tables of results as CSV, or as Parquet if pyarrow is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_table(rows: Sequence[dict[str, Any]], path: str | PathLike[str]) -> Path:
-    """Write rows to a .csv or .parquet file, completely or not at all."""
+    """Write rows to a .csv or .parquet file atomically."""
     path = Path(path)
     if not rows:
         raise TrueupError(f"rows: there are none to write to {path.name}.")

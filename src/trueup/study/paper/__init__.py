@@ -1,6 +1,6 @@
-"""The paper, whole: its tables and figures, its claims, and what comes out.
+"""Reproduction of the paper: every table and figure, the claim about it, and a verdict.
 
-`run` makes one offline page with every table and figure of *Empirical Bayes approach to Truth Discovery problems*, the
+`run` writes one offline page with every table and figure of *Empirical Bayes approach to Truth Discovery problems*, the
 claim next to each and a verdict computed from the numbers, plus tidy tables of all cells.
 """
 
@@ -50,9 +50,9 @@ REAL = (emotions, variable_truth, uniform_subsets)
 
 INTRO = (
     "Every table and figure of Empirical Bayes approach to Truth Discovery problems (Ben Shabat, Meir, Azriel), "
-    "computed anew: what the paper says, what comes out, and how sure that is. A ratio below 1 means that the second "
+    "recomputed: what the paper claims, what we found, and how certain that is. A ratio below 1 means that the second "
     "step lowers the mean squared error. psi_H is the variance estimate as printed, about n times too large; psi_H/n "
-    "and the plug-in variance are what it was probably meant to be."
+    "and the plug-in variance are probably what was meant."
 )
 
 
@@ -65,21 +65,21 @@ def run(
     seed: int = 0,
     progress: bool = True,
 ) -> Path:
-    """Run the study and write its page and tables.
+    """Run the study, and write its page and tables.
 
     Parameters
     ----------
     out : path
-        Folder for `index.html`, `cells.csv`, `cells.parquet` and the finished cells, with which a stopped run goes on.
+        Folder for `index.html`, `cells.csv`, `cells.parquet` and finished cells, from which a stopped run resumes.
     quick : bool
-        A small version, to see what it looks like.
+        Run a small version, as a preview.
     data : path, optional
         Folder with the real data sets, see `trueup.datasets.load`.
     samples : int, optional
-        Panels of a cell; default 1,000 (quick: 50).
+        Number of panels of a cell; default 1,000 (quick: 50).
     seed : int
     progress : bool
-        Show bars, and the time each part took.
+        Show progress bars, and the time that each part took.
     """
     if samples is not None and samples < 2:
         raise TrueupError(f"samples: found {samples}, must be at least 2.")
@@ -104,7 +104,9 @@ def run(
                 raise
             sections.append(
                 Section(
-                    title=_title(part), verdict=f"Not run: {error}", text="The data are not here."
+                    title=_title(part),
+                    verdict=f"Not run: {error}",
+                    text="The data are not available.",
                 )
             )
         times.append((_title(part), time.perf_counter() - start))
@@ -112,7 +114,7 @@ def run(
             sys.stderr.write(f"{times[-1][0]}: {times[-1][1]:.1f} s\n")
     rows = [cell.row() for cell in context.cells]
     write_table(rows, folder / "cells.csv")
-    with contextlib.suppress(MissingExtra):  # the same, for those who have pyarrow
+    with contextlib.suppress(MissingExtra):  # only if pyarrow is installed
         write_table(rows, folder / "cells.parquet")
     footer = "Seconds by part: " + ", ".join(f"{name} {took:.0f}" for name, took in times) + "."
     return write_page(

@@ -1,4 +1,4 @@
-"""The table of alpha*: how much of the possible gain the constant m - 3 achieves."""
+"""The table of alpha*: the share of the possible gain that the constant m - 3 achieves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRUTHS = 20
 
 
 class AlphaRow(NamedTuple):
-    """A row of the table: distribution of truths and noise, workers, questions, and what the paper prints."""
+    """A row of the table: distributions of truths and noise, workers, questions, and the printed value."""
 
     truth: str
     noise: str
@@ -29,11 +29,11 @@ class AlphaRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The row in the words of the paper."""
+        """Name of the row as in the paper."""
         return f"{self.truth}; {self.noise}; n={self.n}; m={self.m}"
 
 
-# Reproduced: the range in which the ratio was found in an independent simulation.
+# The last pair is the range of the ratio in an independent simulation.
 ROWS = (
     AlphaRow("N(0,i^2)", "N", 10, 10, 0.976, (0.961, 0.991)),
     AlphaRow("N(i,1)", "N", 10, 10, 0.981, (0.959, 0.989)),
@@ -52,18 +52,16 @@ def alpha_table(context: Context) -> Section:
     samples = SAMPLES // 5 if context.quick else SAMPLES
     rows, inside = [], 0
     for number, row in enumerate(ROWS):
-        found = ratio_of(row, truths, samples, context.seed + number)
-        agrees = row.reproduced[0] <= found <= row.reproduced[1]
-        inside += agrees
-        rows.append(
-            [row.name, row.printed, found, f"{row.reproduced[0]:g} to {row.reproduced[1]:g}"]
-        )
+        ratio = ratio_of(row, truths, samples, context.seed + number)
+        low, high = row.reproduced
+        inside += low <= ratio <= high
+        rows.append([row.name, row.printed, ratio, f"{low:g} to {high:g}"])
     return Section(
         title="The table of alpha*",
         claim="The constant m - 3 achieves 92 to 98% of the largest possible gain (68% with m = 100).",
         verdict=(
             f"{inside} of {len(ROWS)} rows are reproduced, with a plug-in variance of the aggregate, 1 / sum 1/s_i^2. "
-            "With the variance the caption names the gain would be hugely negative."
+            "With the variance named in the caption the gain would be hugely negative."
         ),
         holds=inside == len(ROWS),
         text=(
@@ -77,7 +75,7 @@ def alpha_table(context: Context) -> Section:
 
 
 def ratio_of(row: AlphaRow, truths: int, samples: int, seed: int) -> float:
-    """Return the median over draws of the truths of gain(m - 3) / gain(alpha*)."""
+    """Return the median of gain(m - 3) / gain(alpha*) over draws of the truths."""
     rng = np.random.default_rng(seed)
     ratios = []
     for _ in range(truths):
@@ -114,7 +112,7 @@ def _aggregates(
         answers = truth + j[:, None] * noise
         residual = answers - answers.mean(axis=1, keepdims=True)
         weight = 1.0 / ((residual**2).sum(axis=2) / (row.m - 1))
-        here = slice(at, at + size[0])
-        psi[here] = 1.0 / weight.sum(axis=1)
-        x[here] = np.einsum("sn,snm->sm", weight, answers) * psi[here, None]
+        rows = slice(at, at + size[0])
+        psi[rows] = 1.0 / weight.sum(axis=1)
+        x[rows] = np.einsum("sn,snm->sm", weight, answers) * psi[rows, None]
     return x, psi

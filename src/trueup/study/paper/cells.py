@@ -1,9 +1,9 @@
-"""Improvement ratios: synthetic answers, real answers, uniform subsets of questions."""
+"""Improvement ratios on synthetic answers, real answers and uniform subsets of questions."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,16 +25,16 @@ STEPS = ("psi_H", "psi_H positive", "psi_H/n", "plug-in", "trueup")
 COLUMNS = [
     "source", "n", "m", "method", "step", "samples", "base_risk", "risk", "risk_se", "ratio", "ratio_low", "ratio_high",
 ]  # fmt: skip
-# Cut the variance of the true values at least this many times.
+# Smallest ratio of the variance of all true values to that of a uniform subset.
 NARROW = 80
-# Questions of a uniform subset.
+# Number of questions of a uniform subset.
 FEWEST_QUESTIONS, MOST_QUESTIONS = 4, 20
-# The sets of the paper that are not public; used where a user has them.
+# Data sets of the paper that are not public; used if available.
 PRIVATE = ("buildings", "triangles")
 
 
 def constant_truth(context: Context) -> Section:
-    """All true values equal."""
+    """Run the study on equal true values."""
     cells = context.cells_of("constant", [Synthetic("constant truth", {"truth": "constant"})])
     better = {step: _share_below(cells, step) for step in STEPS}
     worst = max(cell.ratio for cell in cells if cell.step == "psi_H")
@@ -54,7 +54,7 @@ def constant_truth(context: Context) -> Section:
 
 
 def random_truth(context: Context) -> Section:
-    """True values normal, with standard deviation 1 and 2."""
+    """Run the study on normal true values with standard deviations 1 and 2."""
     sources = [
         Synthetic("truth N(0, 1)", {"truth_scale": 1.0}),
         Synthetic("truth N(0, 4)", {"truth_scale": 2.0}),
@@ -66,8 +66,8 @@ def random_truth(context: Context) -> Section:
         title="Varying truth",
         claim="Where the truth varies the improvement ratio approaches 1, from below.",
         verdict=(
-            f"With psi_H/n it does: median ratio {right:.3f}. With psi_H as printed the median ratio is {printed:.2f}: "
-            "it is about n times too large a variance."
+            f"With psi_H/n it does: median ratio {right:.3f}. With psi_H as printed the median ratio is {printed:.2f}, "
+            "because that variance is about n times too large."
         ),
         holds=printed < 1,
         figures=[fig for source in sources for fig in _figures(cells, source.name, context)],
@@ -76,7 +76,7 @@ def random_truth(context: Context) -> Section:
 
 
 def emotions(context: Context) -> Section:
-    """Real answers in blocks of 140 questions with the same ten workers."""
+    """Run the study on real answers in blocks of 140 questions with the same ten workers."""
     dataset = load("emotions", data=context.data)
     truth = dataset.truth_array
     blocks = np.array(
@@ -106,7 +106,7 @@ def emotions(context: Context) -> Section:
 
 
 def variable_truth(context: Context) -> Section:
-    """Real answers whose true values differ much."""
+    """Run the study on real answers with very different true values."""
     sources: list[PanelSource] = [context.real(name) for name in ("dots", "pies", "groceries")]
     if not context.quick:
         sources.append(context.real("calories", sparse=True))
@@ -117,10 +117,10 @@ def variable_truth(context: Context) -> Section:
     cells = context.cells_of("variable", sources)
     harmed, still = (1 - _share_below(cells, step) for step in ("psi_H", "plug-in"))
     rest = (
-        "Where the crowd as a whole draws large values in and small ones out, every shrinkage hurts; a right variance "
-        "makes the harm small."
+        "Where the whole crowd underestimates large values and overestimates small ones, every shrinkage hurts; with "
+        "the right variance the harm is small."
         if still > 0.5
-        else "Most of the failure is the variance, not the data."
+        else "Most of the failure comes from the variance, not from the data."
     )
     return Section(
         title="Highly variable truth",
@@ -133,7 +133,7 @@ def variable_truth(context: Context) -> Section:
         holds=harmed > 0.5,
         text=(
             "Buildings and Triangles are not public; dots and pies take their place, with groceries, calories and "
-            "population (log(1+x)). Errors that the whole crowd shares remain whatever the second step does."
+            "population (log(1+x)). The second step cannot remove errors that the whole crowd shares."
         ),
         figures=_by_source(cells, "data set", context),
         tables=[_summary(cells, by_source=True)],
@@ -141,23 +141,23 @@ def variable_truth(context: Context) -> Section:
 
 
 def uniform_subsets(context: Context) -> Section:
-    """Neighbouring questions: chosen by the truth as in the paper, and by the estimate as in practice."""
+    """Run the study on similar questions, chosen by truth as in the paper and by estimate as in practice."""
     sources: list[PanelSource] = []
-    facts = []
+    rows = []
     lengths = set()
     for name in ("dots", "pies"):
-        whole = context.real(name)
-        truth = whole.truth
-        assert truth is not None  # noqa: S101  these sets have one
-        everything = float(truth.var())
-        # By the truth, as in the paper; by the middle answer, which is what can be seen.
-        for how, value in (("truth", truth), ("estimate", whole.answers.centre)):
+        full = context.real(name)
+        truth = full.truth
+        assert truth is not None  # noqa: S101  these data sets have one
+        full_variance = float(truth.var())
+        # Choose by the truth, as in the paper, and by the middle answer, which is known in practice.
+        for how, value in (("truth", truth), ("estimate", full.answers.centre)):
             chosen = uniform(value)
             lengths.add(len(chosen))
             variance = float(truth[chosen].var())
-            facts.append([name, how, len(chosen), everything, variance, everything / variance])
+            rows.append([name, how, len(chosen), full_variance, variance, full_variance / variance])
             sources.append(
-                Sampled(f"{name}, uniform by {how}", whole.answers.subset(chosen), truth[chosen])
+                Sampled(f"{name}, uniform by {how}", full.answers.subset(chosen), truth[chosen])
             )
     sizes = [(n, m) for n in context.workers for m in sorted(lengths)]
     cells = context.cells_of("uniform", sources, sizes=sizes)
@@ -176,7 +176,7 @@ def uniform_subsets(context: Context) -> Section:
             Table(
                 "How uniform the subsets are",
                 ["set", "chosen by", "questions", "variance of all truths", "of the subset", "cut"],
-                facts,
+                rows,
             ),
             _summary(cells, by_source=True),
         ],
@@ -184,7 +184,7 @@ def uniform_subsets(context: Context) -> Section:
 
 
 def uniform(values: Floats) -> Ints:
-    """Return the most neighbouring values whose variance is at least `NARROW` times smaller than that of all."""
+    """Return the largest run of neighbouring values whose variance is at most 1/`NARROW` of that of all values."""
     for size in range(min(MOST_QUESTIONS, len(values) - 1), FEWEST_QUESTIONS, -1):
         chosen = narrowest(values, size)
         if values[chosen].var() * NARROW <= values.var():
@@ -213,52 +213,49 @@ def _numbers(cells: Sequence[StudyCell]) -> Table:
     return Table("The numbers", COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
 
+def _figure(
+    title: str, chart: dict[str, Any], cells: Sequence[StudyCell], context: Context
+) -> Figure:
+    note = f"Below 1 the second step helps. {context.samples:,} panels per point, 14 iterations."
+    return Figure(title, chart, note=note, table=_numbers(cells))
+
+
 def _figures(cells: Sequence[StudyCell], source: str, context: Context) -> list[Figure]:
-    here = [cell for cell in cells if cell.source == source]
-    ms, ns = sorted({cell.m for cell in here}), sorted({cell.n for cell in here})
-    m, n = ms[len(ms) // 2], ns[len(ns) // 2]
+    """Draw the ratios of a source against n at the middle m, and against m at the middle n."""
+    cells = [cell for cell in cells if cell.source == source]
     figures = []
-    for along, fixed, value in (("n", "m", m), ("m", "n", n)):
-        part = [cell for cell in here if getattr(cell, fixed) == value]
-        figures.append(
-            Figure(
-                f"{source}: risk after the second step / before it ({fixed} = {value})",
-                ratios(part, along),
-                note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
-                table=_numbers(part),
-            )
-        )
+    for along, fixed in (("n", "m"), ("m", "n")):
+        sizes = sorted({getattr(cell, fixed) for cell in cells})
+        middle = sizes[len(sizes) // 2]
+        part = [cell for cell in cells if getattr(cell, fixed) == middle]
+        title = f"{source}: risk after the second step / before it ({fixed} = {middle})"
+        figures.append(_figure(title, ratios(part, along), part, context))
     return figures
 
 
 def _by_source(cells: Sequence[StudyCell], what: str, context: Context) -> list[Figure]:
-    """Draw a line for each source, a panel for each method: psi_H as printed, plug-in variance, our own step."""
+    """Draw a figure for each of three second steps, with a panel for each method and a line for each source."""
     names = {cell.source for cell in cells}
     common = set.intersection(*({c.m for c in cells if c.source == name} for name in names))
     m = sorted(common)[len(common) // 2]
     figures = []
     for step in ("psi_H", "plug-in", "trueup"):
         part = [cell for cell in cells if cell.m == m and cell.step == step]
-        figures.append(
-            Figure(
-                f"Risk after / before with {step}, a line for each {what} (m = {m})",
-                ratios(part, "n", colour="source", panel="method"),
-                note=f"Below 1 the second step helps. {context.samples:,} panels a point, 14 iterations.",
-                table=_numbers(part),
-            )
-        )
+        title = f"Risk after / before with {step}, a line for each {what} (m = {m})"
+        chart = ratios(part, "n", colour="source", panel="method")
+        figures.append(_figure(title, chart, part, context))
     return figures
 
 
 def _summary(cells: Sequence[StudyCell], *, by_source: bool = False) -> Table:
-    """Cells in which the second step helps, and by how much, by method."""
+    """Return the median and worst ratio of each method (and source), for every second step."""
     keys = sorted({(cell.source if by_source else "", cell.method) for cell in cells})
     rows = []
     for source, method in keys:
-        mine = [c for c in cells if c.method == method and (not by_source or c.source == source)]
+        part = [c for c in cells if c.method == method and (not by_source or c.source == source)]
         row: list[object] = [source, method] if by_source else [method]
         for step in STEPS:
-            values = [cell.ratio for cell in mine if cell.step == step]
+            values = [cell.ratio for cell in part if cell.step == step]
             row += [float(np.median(values)), float(max(values))]
         rows.append(row)
     heads = [text for step in STEPS for text in (f"{step}: median", "worst")]

@@ -1,4 +1,4 @@
-"""Charts of the study, as Vega-Lite: improvement ratios against n or m, curves with a closed form through them."""
+"""Vega-Lite charts of the study: improvement ratios against n or m, and curves with their closed form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLES = {"method": "first step", "source": "data", "step": "second step"}
 def ratios(
     cells: Sequence[StudyCell], along: str, *, colour: str = "method", panel: str = "step"
 ) -> dict[str, Any]:
-    """Draw improvement ratios against n or m: a panel for each second step, a line for each method (or otherwise).
+    """Draw improvement ratios against n or m, with a panel and a line for each value of some fields.
 
     Below the line at 1 the second step helps.
     """
@@ -74,7 +74,7 @@ def curves(
     reference: float | None = None,
     dashed: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Draw points and lines, with an exact curve (`dashed`, same fields) through them where there is one."""
+    """Draw lines with points; or, where there is an exact curve (`dashed`, same fields), points around it."""
     scale = {"type": "log"} if log_x else {"zero": False}
     encoding = {
         "x": {"field": x, "type": "quantitative", "scale": scale},

@@ -1,4 +1,4 @@
-"""What the parts of the study share: how much to sample, where the data are, which methods run."""
+"""Settings that the parts of the study share: sample sizes, location of the data, methods."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ ITERATIONS = 14
 
 @dataclass
 class Context:
-    """Sizes and places of one run.
+    """Settings and results of one run.
 
     Attributes
     ----------
     samples : int
-        Panels of a cell; KDEm has a fifth of it.
+        Number of panels of a cell; a fifth of that for KDEm.
     repeats : int
-        Samples of the figures that have a closed form.
+        Number of samples for figures with a closed form.
     """
 
     out: Path
@@ -57,12 +57,12 @@ class Context:
 
     @property
     def workers(self) -> tuple[int, ...]:
-        """The numbers of workers that are swept."""
+        """The numbers of workers to try."""
         return (3, 10) if self.quick else WORKERS
 
     @property
     def questions(self) -> tuple[int, ...]:
-        """The numbers of questions that are swept."""
+        """The numbers of questions to try."""
         return (10, 20) if self.quick else QUESTIONS
 
     def cells_of(
@@ -73,7 +73,7 @@ class Context:
         steps: Sequence[SecondStep] = PAPER_STEPS,
         sizes: Sequence[tuple[int, int]] | None = None,
     ) -> list[StudyCell]:
-        """Run all methods on some sources, all sizes, and remember the cells."""
+        """Run all methods and sizes on some sources; keep and return the cells."""
         grid = StudyGrid(
             sources=sources,
             sizes=sizes or [(n, m) for n in self.workers for m in self.questions],
@@ -89,7 +89,7 @@ class Context:
         return cells
 
     def real(self, name: str, *, sparse: bool = False, **options: Any) -> Sampled:
-        """Load a data set, and keep the questions whose truth is known."""
+        """Return a data set, restricted to the questions with known truth."""
         dataset = load(name, data=self.data, **options)
         truth = dataset.answers.scale.forward(dataset.truth_array)
         known = np.flatnonzero(np.isfinite(truth))

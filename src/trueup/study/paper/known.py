@@ -17,7 +17,7 @@ from trueup.theory import biased_variance_risk, blue_variance, ebblue_risk
 if TYPE_CHECKING:
     from trueup.study.paper.context import Context
 
-# What the paper prints for EbBlue; it does not follow from its own equation (1).
+# The printed values. Those of EbBlue do not follow from equation (1) of the paper.
 PRINTED = {
     "AVG": ([11, 9.25, 12.75, 10], 9.41),
     "BLUE": ([9.85, 10.6, 16.6, 12.95], 8.22),
@@ -34,8 +34,8 @@ MEAN, TAU2 = 2.0, 1.0
 CHUNK = 20_000
 
 
-def table_one(context: Context) -> Section:  # noqa: ARG001  every part has the same shape
-    """Table 1: four workers of known competence, four questions."""
+def table_one(context: Context) -> Section:  # noqa: ARG001  all parts have one signature
+    """Reproduce Table 1: four workers of known competence, four questions."""
     data = table1()
     truth = data.truth_array
     matrix = data.answers.to_matrix()
@@ -66,7 +66,7 @@ def table_one(context: Context) -> Section:  # noqa: ARG001  every part has the 
 
 
 def known_competence(context: Context) -> Section:
-    """Risk of the modifiers applied to BLUE, workers with standard deviations 1, 2, 3, ..."""
+    """Measure the risk of shrink rules applied to BLUE, for workers with standard deviations 1, 2, 3, ..."""
     repeats = context.repeats
     points = [("n", n, n, 10) for n in ((2, 5, 10) if context.quick else (1, 2, 3, 5, 7, 10))]
     points += [("m", m, 5, m) for m in ((5, 20) if context.quick else (4, 5, 7, 10, 15, 20, 30))]
@@ -76,27 +76,26 @@ def known_competence(context: Context) -> Section:
         risks = _risks(n, m, repeats, context.seed)
         for name, (risk, error) in risks.items():
             rows.append({"along": along, "value": value, "rule": name, "risk": risk, "se": error})
-        s = blue_variance(np.arange(1, n + 1) ** 2)
-        for name, exact in (("BLUE", s), ("EbBlue", _closed(n, m))):
+        for name, exact in (("BLUE", _blue(n)), ("EbBlue", _closed(n, m))):
             worst = max(worst, abs(risks[name][0] - exact) / risks[name][1])
     figures = []
     for along, label, fixed in (("n", "workers", "m = 10"), ("m", "questions", "n = 5")):
-        here = [row | {label: row["value"]} for row in rows if row["along"] == along]
+        part = [row | {label: row["value"]} for row in rows if row["along"] == along]
         exact_curve = [
             {label: v, "rule": name, "risk": _closed(*size) if name == "EbBlue" else _blue(size[0])}
-            for v in sorted({row["value"] for row in here})
+            for v in sorted({row["value"] for row in part})
             for size in [(v, 10) if along == "n" else (5, v)]
             for name in ("BLUE", "EbBlue")
         ]
         figures.append(
             Figure(
                 f"Risk per question against the number of {label} ({fixed})",
-                curves(here, x=label, y="risk", colour="rule", dashed=exact_curve),
+                curves(part, x=label, y="risk", colour="rule", dashed=exact_curve),
                 note="Points: Monte Carlo. Dashed: closed forms of BLUE and EbBlue.",
                 table=Table(
                     "Risks",
                     [label, "rule", "risk", "standard error"],
-                    [[r[label], r["rule"], r["risk"], r["se"]] for r in here],
+                    [[r[label], r["rule"], r["risk"], r["se"]] for r in part],
                 ),
             )
         )
@@ -118,7 +117,7 @@ def _blue(n: int) -> float:
 
 
 def _closed(n: int, m: int) -> float:
-    """Closed-form risk of EbBlue per question; three questions or fewer stay."""
+    """Return the closed-form risk of EbBlue per question; it is that of BLUE for up to three questions."""
     return ebblue_risk(m, np.arange(1, n + 1) ** 2, TAU2) / m if m > 3 else _blue(n)
 
 
@@ -145,15 +144,15 @@ def _risks(n: int, m: int, repeats: int, seed: int) -> dict[str, tuple[float, fl
             if rule is not None:
                 moved = rule.fit(x, v, panels=indptr).posterior(x, v, panels=indptr).mean
             losses[name].append(((moved - truth) ** 2).reshape(panels, m).mean(axis=1))
-    joined = {name: np.concatenate(parts) for name, parts in losses.items()}
-    return {
-        name: (float(each.mean()), float(each.std() / np.sqrt(len(each))))
-        for name, each in joined.items()
-    }
+    result = {}
+    for name, parts in losses.items():
+        loss = np.concatenate(parts)
+        result[name] = float(loss.mean()), float(loss.std() / np.sqrt(len(loss)))
+    return result
 
 
 def biased_variance(context: Context) -> Section:  # noqa: ARG001
-    """Risk when the variance is guessed: up to twice the true one it still helps."""
+    """Show the risk with a guessed variance: it helps up to twice the true variance."""
     m, s = 10, _blue(5)
     guesses = np.linspace(0.0, 3.0, 61)
     rows: list[dict[str, Any]] = [
@@ -177,7 +176,7 @@ def biased_variance(context: Context) -> Section:  # noqa: ARG001
         title="A wrong variance (five workers)",
         claim="The second step helps as long as the guess of the variance is below twice the true one.",
         verdict=(
-            f"Exactly so: the risk is smallest at {best[1]:.2f} times the true variance and back at that of BLUE at "
+            f"Confirmed: the risk is smallest at {best[1]:.2f} times the true variance, and equal to that of BLUE at "
             f"{2.0:.1f} times (ratio {crossing[0]:.4f})."
         ),
         holds=bool(np.allclose(crossing, 1.0) and abs(best[1] - 1.0) < 0.05),

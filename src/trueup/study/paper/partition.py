@@ -1,4 +1,4 @@
-"""Many questions against uniform ones: what cutting the questions into parts does."""
+"""Many questions or uniform ones: the effect of cutting the questions into parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METHOD = "mean"
 
 
 def trade_off(context: Context) -> Section:
-    """Improvement ratio against the number of parts, cut by estimate and by truth."""
+    """Measure the improvement ratio against the number of parts, cut by estimate and by truth."""
     sources: list[PanelSource] = [
         Synthetic("truth N(0, 1)", {}),
         Synthetic("truth N(0, 25)", {"truth_scale": 5.0}),
@@ -63,19 +63,19 @@ def trade_off(context: Context) -> Section:
     helped = [name for name, values in by_estimate.items() if min(values[1:]) < values[0] - 0.01]
     return Section(
         title="Many questions or uniform ones",
-        claim="Cutting the questions into uniform parts trades the number of questions for their likeness.",
+        claim="Cutting the questions into uniform parts trades the number of questions for similarity.",
         verdict=(
-            f"Cut by the truth, which nobody has, parts help. Cut by the estimate, as in practice, they help in "
+            f"Parts cut by the truth, which nobody knows, help. Parts cut by the estimate, as in practice, help in "
             f"{len(helped)} of {len(by_estimate)} cases"
             + (
                 f" ({', '.join(name.removesuffix(', by estimate') for name in helped)})"
                 if helped
                 else ""
             )
-            + ": noise decides which part a question falls into, and shrinking toward such a part keeps the noise."
+            + ": noise decides which part a question belongs to, and shrinking toward that part keeps the noise."
         ),
         holds=None,
-        text=f"Plain mean of {WORKERS} workers, plug-in variance, positive part, in each part by itself.",
+        text=f"Plain mean of {WORKERS} workers, plug-in variance, positive part, in each part separately.",
         figures=[
             Figure(
                 "Risk after / before against the number of parts",
@@ -91,7 +91,7 @@ def trade_off(context: Context) -> Section:
 
 
 def _after(x: Floats, v: Floats, value: Floats, indptr: Any, parts: int) -> Floats:
-    """Apply the second step inside parts of neighbouring values of each panel."""
+    """Apply the second step within parts of neighbouring values of each panel."""
     panel = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((value, panel))
     cuts = np.round(np.linspace(0, 1, parts + 1)[:-1] * np.diff(indptr)[:, None]).astype(np.int64)
