@@ -1,4 +1,4 @@
-"""Bolder priors that have to earn their place on held-out workers."""
+"""Alternatives to the normal prior, tried on held-out workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from trueup import TrueupError
 from trueup.shrinkage import Adaptive, Halves, Mixture, Normal, find, names
 from trueup.shrinkage.expectation import fit_location
 from trueup.shrinkage.holdout import HoldoutTrial
-from trueup.shrinkage.mixture import choose, plug_in
+from trueup.shrinkage.location_mixture import location_means
+from trueup.shrinkage.mixture_search import choose
+from trueup.shrinkage.panel_data import PanelData
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +115,8 @@ def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float
     x_all, v_all = chosen_on
     m = len(x_all)
     chosen = choose(x_all, v_all, np.array([0, m]))
-    scale, start = chosen.of(np.array([0]))
+    row = np.array([0])
+    units, start = chosen.of(row)
     each = np.zeros(m)
     for x_split, v_split in zip(halves.x, halves.v, strict=True):
         both = np.flatnonzero(np.isfinite(x_split).all(axis=0))
@@ -124,10 +127,10 @@ def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float
             y, u = x_split[there, both], 1 / (v_split[there, both] + v.mean())
             y = y - np.sum(u * (y - x)) / np.sum(u)
             normal = Normal(1.0).fit(x, v).posterior(x, v).mean
-            t, s = scale.place(x[None]), scale.spread(v[None])
-            bold = plug_in(t, s, fit_location(t, s, start), shared_location=False)[0]
-            bold = scale.centre[0] + scale.unit[0] * bold
-            each[both] += u * ((normal - y) ** 2 - (bold - y) ** 2) / (2 * len(halves.x))
+            t, s = units.standardise(row, x, v)
+            mixture = location_means(t, s, fit_location(t, s, start))[0]
+            mixture = units.centre[0] + units.unit[0] * mixture
+            each[both] += u * ((normal - y) ** 2 - (mixture - y) ** 2) / (2 * len(halves.x))
     gain = float(each.sum())
     return gain, gain / float(np.sqrt(np.sum(each**2)))
 
@@ -141,7 +144,8 @@ def test_the_score_is_the_plain_loop() -> None:
     halves.x[2, 0, :23] = np.nan
     chosen = choose(x, v, np.array([0, 30]))
     assert chosen.kind.tolist() == [2]
-    trial = HoldoutTrial.of(halves, np.array([0, 30]), np.array([0]))
+    data = PanelData.of(x, v, np.array([0, 30]), {})
+    trial = HoldoutTrial.of(halves, data, np.array([0]))
     assert trial is not None
     score = trial.score(trial.mixtures(chosen))
     gain, z = plain_score(halves, (x, v))
@@ -153,7 +157,9 @@ def test_a_step_twice_as_far_as_right_gains_nothing() -> None:
     """The score by hand: one question in eight is moved by 2 where 1 would have been right."""
     m = 8
     x = np.tile(np.arange(m, dtype=float), (1, 2, 1))
-    trial = HoldoutTrial.of(Halves(x, np.full(x.shape, 1e-12)), np.array([0, m]), np.array([0]))
+    v = np.full(x.shape, 1e-12)
+    data = PanelData.of(x[0, 0], v[0, 0], np.array([0, m]), {})
+    trial = HoldoutTrial.of(Halves(x, v), data, np.array([0]))
     assert trial is not None
     normal = trial.normal.mean
     away = np.where(trial.question == 3, 2.0, 0.0)

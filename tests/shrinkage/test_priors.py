@@ -11,13 +11,17 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
 from trueup import TrueupError
-from trueup.shrinkage import Mixture, Normal, Posterior, expectation, mixture
+from trueup.shrinkage import Mixture, Normal, Posterior, expectation, location_mixture
 from trueup.shrinkage.clusters import line_clusters
 from trueup.shrinkage.expectation import Components, fit_location, fit_one, fit_scale
-from trueup.shrinkage.groups import OwnMeans, OwnPriors
-from trueup.shrinkage.mixture import LocationMixture, ScaleMixture, choose
-from trueup.shrinkage.quadrature import PanelUnits, levels
+from trueup.shrinkage.groups import GroupMeans, GroupPriors
+from trueup.shrinkage.location_mixture import LocationMixture
+from trueup.shrinkage.mixture_search import choose
+from trueup.shrinkage.panel_data import PanelData
+from trueup.shrinkage.quadrature import levels
 from trueup.shrinkage.regression import Regression
+from trueup.shrinkage.scale_mixture import ScaleMixture
+from trueup.shrinkage.units import PanelUnits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -420,11 +424,11 @@ def test_location_mixture_is_the_integral() -> None:
     x = rng.choice([0.0, 4.0], 24) + rng.normal(0, 0.3, 24) + np.sqrt(v) * rng.standard_normal(24)
     chosen = choose(x, v, np.array([0, 24]))
     assert chosen.kind.tolist() == [2]
-    scale, start = chosen.of(np.array([0]))
-    prior = LocationMixture.fit(x, v, np.array([0, 24]), scale, start)
+    units, start = chosen.of(np.array([0]))
+    prior = LocationMixture.fit(x, v, np.array([0, 24]), units, start)
     found = prior.posterior(x, v)
     v0 = 24 / np.sum(1 / v)
-    pi, begin = start.pi[0], scale.centre[0] + scale.unit[0] * start.mu[0]
+    pi, begin = start.pi[0], units.centre[0] + units.unit[0] * start.mu[0]
     logs, means, squares, parts = [], [], [], []
     for at in np.linspace(-14, 6, 1500):
         tau2 = np.exp(at)
@@ -449,12 +453,12 @@ def test_location_mixture_is_the_integral() -> None:
     np.testing.assert_allclose(found.mean, mean, atol=3e-4)
     np.testing.assert_allclose(found.variance, p @ np.array(squares) - mean**2, rtol=3e-3)
     soft = np.tensordot(p, np.array(parts), 1)
-    belongs = prior.belongs(np.array([0]), x[None], v[None])[0]
+    belongs = prior.membership(np.array([0]), x[None], v[None])[0]
     np.testing.assert_allclose(belongs, soft, atol=1e-3)
     np.testing.assert_allclose(belongs.sum(axis=0), 1.0, rtol=1e-12)
 
 
-CREWS = (expectation.threads, expectation.alone)
+MAPPINGS = (expectation.threaded, expectation.serial)
 
 
 def clusters(questions: int) -> tuple[Floats, Floats]:
@@ -471,16 +475,16 @@ def test_a_few_points_are_as_good_as_the_grid(monkeypatch: pytest.MonkeyPatch) -
     panels = np.array([0, 6000])
     chosen = choose(x, v, panels)
     few = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
-    monkeypatch.setattr(mixture, "NARROW", 0.0)
-    grid = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
-    assert (few.nodes.weight > 0).sum() == mixture.FEW
-    assert (grid.nodes.weight > 1e-12).sum() > 3 * mixture.FEW
-    assert few.nodes.weight.sum() == pytest.approx(1.0, rel=1e-12)
-    one, other = (prior.posterior(x, v, v_interval=2 * v) for prior in (few, grid))
+    monkeypatch.setattr(location_mixture, "NARROW", 0.0)
+    full = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
+    assert (few.grid.nodes.weight > 0).sum() == location_mixture.FEW
+    assert (full.grid.nodes.weight > 1e-12).sum() > 3 * location_mixture.FEW
+    assert few.grid.nodes.weight.sum() == pytest.approx(1.0, rel=1e-12)
+    one, other = (prior.posterior(x, v, v_interval=2 * v) for prior in (few, full))
     for name in ("mean", "variance", "shrinkage"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-11)
     row = np.array([0])
-    soft, hard = (prior.belongs(row, x[None], v[None]) for prior in (few, grid))
+    soft, hard = (prior.membership(row, x[None], v[None]) for prior in (few, full))
     np.testing.assert_allclose(soft, hard, atol=1e-11)
 
 
@@ -489,9 +493,9 @@ def test_pieces_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     start = Components(
         np.full((1, 3), 1 / 3), np.array([[0.0, 2.0, 6.0]]), np.ones((1, 3)), np.zeros(1)
     )
-    whole = fit_location(x[None], v[None], start, crew=expectation.alone)
+    whole = fit_location(x[None], v[None], start, mapping=expectation.serial)
     monkeypatch.setattr(expectation, "LONGEST", 150)
-    several = [fit_location(x[None], v[None], start, crew=each) for each in CREWS]
+    several = [fit_location(x[None], v[None], start, mapping=mapping) for mapping in MAPPINGS]
     for name in ("pi", "mu", "tau2", "fit"):
         one, other = (getattr(found, name) for found in several)
         np.testing.assert_array_equal(one, other)
@@ -506,10 +510,10 @@ def test_scale_mixture_is_a_sum_of_two() -> None:
     )
     chosen = choose(x, v, np.array([0, 60]))
     assert chosen.kind.tolist() == [1]
-    scale, parts = chosen.of(np.array([0]))
-    found = ScaleMixture(scale, parts).posterior(x, v)
-    mu = scale.centre[0] + scale.unit[0] * parts.mu[0, 0]
-    tau2 = scale.unit[0] ** 2 * parts.tau2[0]
+    units, parts = chosen.of(np.array([0]))
+    found = ScaleMixture(units, parts).posterior(x, v)
+    mu = units.centre[0] + units.unit[0] * parts.mu[0, 0]
+    tau2 = units.unit[0] ** 2 * parts.tau2[0]
     each = np.array([p * norm.pdf(x, mu, np.sqrt(v + s)) for p, s in zip(parts.pi[0], tau2)])  # noqa: B905
     r = each / each.sum(axis=0)
     b = v / (v + tau2[:, None])
@@ -573,6 +577,10 @@ def test_risk_relative_to_the_aggregates(
 # Groups
 
 
+def panel_data(x: Floats, v: Floats, starts: NDArray[np.int64], **extra: Any) -> PanelData:
+    return PanelData.of(x, v, starts, extra)
+
+
 def common(x: Floats, v: Floats) -> Posterior:
     return Normal().fit(x, v).posterior(x, v)
 
@@ -581,7 +589,9 @@ def test_own_priors_are_normal_priors_of_the_groups() -> None:
     rng = np.random.default_rng(28)
     x, v = data(28, 40)
     groups = rng.permutation(np.repeat([7, 3, 5, -1], [20, 9, 7, 4]))
-    prior = OwnPriors.fit(x, v, np.array([0, 40]), groups, nu=np.array([9.0]), v_interval=2 * v)
+    prior = GroupPriors.fit(
+        panel_data(x, v, np.array([0, 40]), groups=groups, nu=np.array([9.0]), v_interval=2 * v)
+    )
     assert prior is not None
     rest = common(x, v)
     found = prior.posterior(x, v, groups=groups, common=rest, v_interval=2 * v)
@@ -595,7 +605,7 @@ def test_own_priors_are_normal_priors_of_the_groups() -> None:
     np.testing.assert_array_equal(found.mean[here], rest.mean[here])
     new = prior.posterior(x, v, groups=np.full(40, 4), common=rest)
     np.testing.assert_array_equal(new.mean, rest.mean)
-    assert OwnPriors.fit(x, v, np.array([0, 40]), np.arange(40)) is None
+    assert GroupPriors.fit(panel_data(x, v, np.array([0, 40]), groups=np.arange(40))) is None
 
 
 def test_group_means_are_the_integral() -> None:
@@ -608,9 +618,9 @@ def test_group_means_are_the_integral() -> None:
     first = np.array([0.0, 1.0, 2.0])
     all_x, all_v = np.append(first, x), np.append(np.ones(3), v)
     all_groups = np.append([4, 4, 4], groups)
-    prior = OwnMeans.fit(all_x, all_v, panels, all_groups)
+    prior = GroupMeans.fit(panel_data(all_x, all_v, panels, groups=all_groups))
     assert prior is not None
-    assert prior.grid.scale.usable.nonzero()[0].tolist() == [1]  # the other has one group only
+    assert prior.grid.units.usable.nonzero()[0].tolist() == [1]  # the other has one group only
     rest = Normal().fit(all_x, all_v, panels=panels).posterior(all_x, all_v, panels=panels)
     found = prior.posterior(all_x, all_v, panels=panels, groups=all_groups, common=rest)
     np.testing.assert_array_equal(found.mean[:3], rest.mean[:3])
@@ -623,13 +633,15 @@ def test_group_means_with_estimated_variances() -> None:
     x, v = data(30, 12)
     groups = np.repeat([0, 1, 2], 4)
     z = (groups[:, None] == np.arange(3)).astype(float)
-    prior = OwnMeans.fit(x, v, np.array([0, 12]), groups, nu=np.array([6.0]), v_interval=1.5 * v)
+    prior = GroupMeans.fit(
+        panel_data(x, v, np.array([0, 12]), groups=groups, nu=np.array([6.0]), v_interval=1.5 * v)
+    )
     assert prior is not None
     found = prior.posterior(x, v, groups=groups, common=common(x, v), v_interval=1.5 * v)
     estimate, careful = plain(x, v, z, nu=6.0), plain(x, 1.5 * v, z)
     known = careful.variance + (estimate.mean - careful.mean) ** 2
     agree(found, Believed(estimate.mean, known, estimate.shrinkage), v, 5 * QUADRATURE)
-    assert OwnMeans.fit(x, v, np.array([0, 12]), np.arange(12)) is None
+    assert GroupMeans.fit(panel_data(x, v, np.array([0, 12]), groups=np.arange(12))) is None
 
 
 # Regression
@@ -640,7 +652,7 @@ def test_regression_is_the_integral() -> None:
     z = rng.normal(3.0, 2.0, (15, 2))
     v = rng.uniform(0.1, 1.0, 15)
     x = 1.0 + z @ [2.0, -1.0] + np.sqrt(v + 0.3) * rng.normal(size=15)
-    prior = Regression.fit(x, v, np.array([0, 15]), z, nu=np.array([8.0]))
+    prior = Regression.fit(panel_data(x, v, np.array([0, 15]), covariates=z, nu=np.array([8.0])))
     assert prior is not None
     found = prior.posterior(x, v, covariates=z)
     full = np.column_stack([np.ones(15), z])
@@ -657,7 +669,7 @@ def test_what_covariates_span_is_all_that_counts() -> None:
     x, v = data(32, 20)
     x += z[:, 0]
     panels = np.array([0, 20])
-    plain_prior = Regression.fit(x, v, panels, z)
+    plain_prior = Regression.fit(panel_data(x, v, panels, covariates=z))
     assert plain_prior is not None
     first = plain_prior.posterior(x, v, covariates=z)
     ways = [
@@ -665,13 +677,17 @@ def test_what_covariates_span_is_all_that_counts() -> None:
         np.column_stack([z, z[:, 0] - 2 * z[:, 1], np.full(20, 7.1)]),
     ]
     for other in ways:
-        prior = Regression.fit(x, v, panels, other)
+        prior = Regression.fit(panel_data(x, v, panels, covariates=other))
         assert prior is not None
         found = prior.posterior(x, v, covariates=other)
         np.testing.assert_allclose(found.mean, first.mean, rtol=1e-6)
         np.testing.assert_allclose(found.variance, first.variance, rtol=1e-6)
-    assert Regression.fit(x, v, panels, np.full((20, 1), 0.1)) is None  # says nothing
-    assert Regression.fit(x[:6], v[:6], np.array([0, 6]), z[:6]) is None  # too few questions
+    assert (
+        Regression.fit(panel_data(x, v, panels, covariates=np.full((20, 1), 0.1))) is None
+    )  # says nothing
+    assert (
+        Regression.fit(panel_data(x[:6], v[:6], np.array([0, 6]), covariates=z[:6])) is None
+    )  # too few questions
 
 
 def test_a_regression_of_few_precise_questions_stays_finite() -> None:
@@ -679,7 +695,7 @@ def test_a_regression_of_few_precise_questions_stays_finite() -> None:
     z = rng.normal(size=(12, 3))
     x, v = data(33, 12)
     v[[2, 5]] = [1e-30, 0.0]
-    prior = Regression.fit(x, v, np.array([0, 12]), z)
+    prior = Regression.fit(panel_data(x, v, np.array([0, 12]), covariates=z))
     assert prior is not None
     found = prior.posterior(x, v, covariates=z)
     assert np.isfinite([found.mean, found.variance, found.shrinkage]).all()
@@ -687,7 +703,7 @@ def test_a_regression_of_few_precise_questions_stays_finite() -> None:
 
 
 def test_units_of_a_panel() -> None:
-    scale = PanelUnits.of(np.array([[1.0, 2.0, 9.0, 4.0]]), np.array([[1.0, 1.0, 4.0, 4.0]]))
-    assert scale.centre.tolist() == [3.0]
-    assert scale.unit[0] ** 2 == pytest.approx(4 / (1 + 1 + 0.25 + 0.25))
-    assert scale.usable.tolist() == [True]
+    units = PanelUnits.of_tile(np.array([[1.0, 2.0, 9.0, 4.0]]), np.array([[1.0, 1.0, 4.0, 4.0]]))
+    assert units.centre.tolist() == [3.0]
+    assert units.unit[0] ** 2 == pytest.approx(4 / (1 + 1 + 0.25 + 0.25))
+    assert units.usable.tolist() == [True]

@@ -37,7 +37,7 @@ from trueup.pipeline.solve import COLUMNS, UNKNOWN, Plan
 from trueup.result.estimate import Diagnosis, Estimate
 from trueup.shrinkage import find as find_rule
 from trueup.shrinkage.adaptive_prior import PriorChoice
-from trueup.shrinkage.mixture import MOST_COMPONENTS
+from trueup.shrinkage.mixture_search import MOST_COMPONENTS
 from trueup.variance.bias import Biases
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Memory that is used again: large temporary arrays that are new each time cost more time than the arithmetic."""
+"""Memory for temporary arrays that is used again: allocating large ones each time costs more than the arithmetic."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
-LARGEST = 1 << 18  # numbers that are kept at most
+LARGEST = 1 << 18  # most numbers that an array is kept for
 
 
 class Scratch(threading.local):
-    """Named arrays without a value, those of each thread its own.
+    """Named arrays with arbitrary contents, separate for each thread.
 
-    An array is good until the same name is asked for again.
+    An array is valid until the same name is asked for again.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, Floats] = {}
 
     def __call__(self, name: str, *shape: int) -> Floats:
-        """Return an array of a shape; what is in it is of no meaning."""
+        """Return an uninitialised array of the given shape."""
         size = prod(shape)
         if size > LARGEST:
             return np.empty(shape)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.shrinkage.quadrature import CELLS
+from trueup.shrinkage.tiles import CELLS
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.core.parameters import LARGEST, number, yes_or_no
-from trueup.errors import TrueupError
 from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class LinearPrior:
     centre, b : arrays
         One number per panel.
     size : array
-        Questions the prior was fitted on.
+        Number of questions the prior was fitted on.
     normal : bool
         Whether b is the shrinkage of a normal prior, so that a posterior variance can be given.
     """
@@ -52,33 +51,25 @@ class LinearPrior:
     normal: bool
 
     def posterior(
-        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any
     ) -> Posterior:
         """Move the aggregates.
 
         The variance is Morris' (1983) for a normal prior with estimated mean and variance,
         `v (1 - b (m-1)/m) + 2 b^2 (x - centre)^2 / (m - 3)`.
         """
-        by_panel, x, v = Panels.of(x, v, panels)
-        if len(self.b) != len(by_panel.sizes):
-            raise TrueupError(
-                f"panels: found {len(by_panel.sizes)}, the prior was fitted on {len(self.b)}."
-            )
+        by_panel, x, v = Panels.of(x, v, panels, fitted_on=len(self.b))
         b, centre = by_panel.repeat(self.b), by_panel.repeat(self.centre)
         # From the aggregate, so that b = 0 leaves it untouched to the last digit.
         mean = np.where(b == 1.0, centre, x - b * (x - centre))
-        careful = known.get("v_interval")
-        stays = (
-            v
-            if careful is None
-            else np.broadcast_to(np.asarray(careful, dtype=np.float64), v.shape)
-        )
+        v_interval = extra.get("v_interval")
+        unmoved = v if v_interval is None else np.broadcast_to(v_interval, v.shape)
         if not self.normal:
-            return Posterior(mean, np.where(b == 0.0, stays, np.nan), b)
+            return Posterior(mean, np.where(b == 0.0, unmoved, np.nan), b)
         size = np.maximum(by_panel.repeat(self.size), 4.0)
         variance = v * (1.0 - b * (size - 1.0) / size)
         variance += 2.0 * b**2 * (x - centre) ** 2 / (size - 3.0)
-        return Posterior(mean, np.where(b == 0.0, stays, variance), b)
+        return Posterior(mean, np.where(b == 0.0, unmoved, variance), b)
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ class Identity(ShrinkRule):
 
     name = "none"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> LinearPrior:
         by_panel, x, _ = Panels.of(x, v, panels)
         return LinearPrior(
             by_panel.mean(x), np.zeros(len(by_panel.sizes)), by_panel.sizes, normal=False
@@ -98,8 +89,8 @@ class Identity(ShrinkRule):
 class EBE(ShrinkRule):
     """The empirical-Bayes estimator of the paper, eq. (1), or EB^alpha.
 
-    Panels of up to three questions, with equal aggregates or with variance 0, stay as they are. Of unequal variances
-    the mean is used.
+    Panels of up to three questions, with equal aggregates or with variance 0, stay as they are. Unequal variances are
+    replaced by their mean.
 
     Parameters
     ----------
@@ -120,7 +111,7 @@ class EBE(ShrinkRule):
             number("alpha", self.alpha, -LARGEST)
         yes_or_no("positive", self.positive)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> LinearPrior:
         by_panel, x, v = Panels.of(x, v, panels)
         size = by_panel.sizes
         mean, ss = by_panel.centre(x)
@@ -141,7 +132,7 @@ class Stein(ShrinkRule):
     def __post_init__(self) -> None:
         yes_or_no("positive", self.positive)
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> LinearPrior:
         by_panel, x, v = Panels.of(x, v, panels)
         size = by_panel.sizes
         b = _share((size - 2.0) * by_panel.mean(v), by_panel.sum(x**2), size > 2, self.positive)
@@ -152,13 +143,13 @@ class Stein(ShrinkRule):
 class MEBE(ShrinkRule):
     """The variant with a moment estimate of the prior variance: `b = min(1, m s2 / SS)`.
 
-    It equals the positive part of EB^alpha with alpha = m and shrinks too much where questions are few.
+    It equals the positive part of EB^alpha with alpha = m and shrinks too much if there are few questions.
     """
 
     name = "mebe"
     variance = "paper"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> LinearPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> LinearPrior:
         by_panel, x, v = Panels.of(x, v, panels)
         size = by_panel.sizes
         mean, ss = by_panel.centre(x)
@@ -167,9 +158,9 @@ class MEBE(ShrinkRule):
 
 
 def _share(above: Floats, below: Floats, enough: Bools, positive: bool) -> Floats:
-    """Return `above / below`, 0 where there is nothing to go by."""
+    """Return `above / below`, 0 where a panel has too few questions or no spread."""
     usable = enough & (below > 0) & (above != 0)
     with np.errstate(over="ignore"):
         b = np.divide(above, below, out=np.zeros(len(below)), where=usable)
-    b = np.where(np.isfinite(b), b, 1.0)  # a spread so small that it is none
+    b = np.where(np.isfinite(b), b, 1.0)  # the spread is negligible
     return np.minimum(b, 1.0) if positive else b

@@ -9,10 +9,11 @@ Aggregates have known variances `v_j`. Given the responsibilities `R_jk`, with `
     mu_k   = sum_j R_jk w_jk t_j / sum_j R_jk w_jk
     tau2_k = max(0, sum_j R_jk w_jk^2 ((t_j - mu_k)^2 - v_j) / sum_j R_jk w_jk^2)
 
-where sums run over k as well for what the components share. With equal variances this is the exact maximisation step;
-with unequal ones the last line is a step of Fisher's scoring method. Dempster, Laird and Rubin, JRSS B 1977.
+where sums also run over k for a parameter that the components share. With equal variances this is the exact
+maximisation step; with unequal ones the last line is a step of Fisher's scoring method. Dempster, Laird and Rubin, JRSS
+B 1977.
 
-A panel that no longer gains leaves the computation, so that a batch costs what its panels cost one by one.
+A panel that has settled leaves the computation, so that a batch costs as much as its panels one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from trueup.shrinkage.buffers import Scratch
-from trueup.shrinkage.quadrature import processors
+from trueup.shrinkage.tiles import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,22 +36,22 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
 
 ROUNDS = 50
-#: Gain of the log likelihood in a round below which a panel has settled, in all or for each question if that is more.
+#: A panel has settled when a round gains less log likelihood than this, in total or, if larger, per question.
 GAIN, GAIN_EACH = 1e-3, 1e-6
 FIRST_STOP = 5  # round from which a panel may settle
 MOMENT_ROUNDS = 30
 TINY = 1e-300
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
-#: Numbers in a temporary array, and questions: they stay in the cache, and threads rarely wait for the interpreter.
+#: Most numbers in a temporary array, and most questions: few enough to stay in the cache, enough to keep threads busy.
 PIECE, LONGEST = 1 << 17, 1 << 14
-SEVERAL = 3  # pieces from which on threads are worth their start
-NEAR = 150.0  # exponents up to which nothing vanishes, even squared
+SEVERAL = 3  # pieces from which on starting threads pays off
+NEAR = 150.0  # exponents up to which nothing underflows, even squared
 scratch = Scratch()
 
 #: Some panels, and some of their questions.
 Piece: TypeAlias = tuple[slice, slice]
-#: Calls a function with every piece and returns the results in their order.
-Crew: TypeAlias = "Callable[[Callable[[Piece], Any], list[Piece]], Iterable[Any]]"
+#: Calls a function with every piece and returns the results in order, as `map` does.
+MapPieces: TypeAlias = "Callable[[Callable[[Piece], Any], list[Piece]], Iterable[Any]]"
 #: The log likelihood at some parameters, and the next ones.
 Step: TypeAlias = "Callable[..., tuple[Floats, tuple[Floats, Floats, Floats]]]"
 
@@ -66,7 +67,7 @@ class Components:
 
     @classmethod
     def empty(cls, count: int, parts: int) -> Components:
-        """Return room for mixtures that are yet to be found."""
+        """Return room for mixtures to be filled in."""
         pi, mu, tau2 = (np.zeros((count, parts)) for _ in range(3))
         return cls(pi, mu, tau2, np.zeros(count))
 
@@ -74,55 +75,32 @@ class Components:
         """Return some of the panels."""
         return Components(self.pi[panels], self.mu[panels], self.tau2[panels], self.fit[panels])
 
-
-def responsibilities(square: Floats, w: Floats, pi: Floats) -> tuple[Floats, Floats]:
-    """Return `R` and the logarithm of the mixed density of each question, up to log(2 pi) / 2.
-
-    Parameters
-    ----------
-    square : array
-        `(t - mu)^2`, panels x components x questions. Overwritten.
-    w : array
-        Precision of the same shape, or with one component that stands for all.
-    pi : array
-        Panels x components.
-    """
-    r = square
-    r *= w
-    if w.shape[1] > 1:
-        r -= np.log(w)
-    r *= -0.5
-    r += np.log(np.maximum(pi, TINY))[:, :, None]
-    peak = r.max(axis=1)
-    r -= peak[:, None]
-    np.exp(r, out=r)
-    total = r.sum(axis=1)
-    r /= total[:, None]
-    peak += np.log(total)
-    if w.shape[1] == 1:
-        peak += 0.5 * np.log(w[:, 0])
-    return r, peak
+    def put(self, panels: Ints, new: Components) -> None:
+        """Fill in the mixtures of some panels, with as many components or fewer."""
+        used = new.pi.shape[1]
+        self.pi[panels, :used], self.mu[panels, :used] = new.pi, new.mu
+        self.tau2[panels, :used], self.fit[panels] = new.tau2, new.fit
 
 
 @contextmanager
-def threads() -> Iterator[Crew]:
-    """Give a crew that works side by side where there are several pieces; threads start when they are needed."""
+def threaded() -> Iterator[MapPieces]:
+    """Give a map over pieces that starts threads where there are several."""
     with ThreadPoolExecutor(processors()) as pool:
 
-        def crew(look: Callable[[Piece], Any], pieces: list[Piece]) -> Iterable[Any]:
-            return map(look, pieces) if len(pieces) < SEVERAL else pool.map(look, pieces)
+        def map_pieces(do: Callable[[Piece], Any], pieces: list[Piece]) -> Iterable[Any]:
+            return map(do, pieces) if len(pieces) < SEVERAL else pool.map(do, pieces)
 
-        yield crew
+        yield map_pieces
 
 
 @contextmanager
-def alone() -> Iterator[Crew]:
-    """Give a crew of this thread alone, where others do the like."""
+def serial() -> Iterator[MapPieces]:
+    """Give a map over pieces in this thread, for callers that run on threads themselves."""
     yield map
 
 
 def pieces_of(count: int, questions: int, parts: int) -> list[Piece]:
-    """Cut panels x questions into pieces: several panels, or a part of the questions of one."""
+    """Cut panels x questions into pieces: several panels, or part of the questions of one."""
     room = max(1, min(PIECE // parts, LONGEST))
     rows = max(1, room // questions)
     most = -(-questions // -(-questions // room))  # parts of about the same length
@@ -138,15 +116,15 @@ def fit_location(
     u: Floats,
     start: Components,
     needed: Floats | None = None,
-    crew: Callable[[], AbstractContextManager[Crew]] = threads,
+    mapping: Callable[[], AbstractContextManager[MapPieces]] = threaded,
 ) -> Components:
     """Fit location mixtures to panels x questions, from a start.
 
-    A panel whose log likelihood would stay below `needed` even if it went on to gain as much in every round as in the
-    last one is left where it is: gains get smaller from round to round. `crew` does the work: `threads`, or `alone`.
+    Gains get smaller from round to round. So a panel is given up if its log likelihood would stay below `needed` even
+    with the last gain in each of the remaining rounds. `mapping` is `threaded` or `serial`.
     """
-    with crew() as hands:
-        return _settle(t, u, start, needed, partial(_location_step, hands))
+    with mapping() as map_pieces:
+        return _settle(t, u, start, needed, partial(_location_step, map_pieces))
 
 
 def fit_scale(t: Floats, u: Floats, start: Components, needed: Floats | None = None) -> Components:
@@ -157,7 +135,7 @@ def fit_scale(t: Floats, u: Floats, start: Components, needed: Floats | None = N
 def _settle(
     t: Floats, u: Floats, start: Components, needed: Floats | None, step: Step
 ) -> Components:
-    """Repeat both steps until each panel has settled."""
+    """Repeat expectation and maximisation until each panel has settled."""
     needed = np.full(len(t), -np.inf) if needed is None else needed
     pi, mu, tau2 = start.pi.copy(), start.mu.copy(), start.tau2.copy()
     done = Components(pi.copy(), mu.copy(), tau2.copy(), np.full(len(t), -np.inf))
@@ -171,9 +149,7 @@ def _settle(
             gain = fit - before
             stop |= ~(gain >= least) | (fit + (ROUNDS - 1 - turn) * gain < needed)
         if stop.any():
-            at = alive[stop]
-            done.pi[at], done.mu[at], done.tau2[at] = pi[stop], mu[stop], tau2[stop]
-            done.fit[at] = fit[stop]
+            done.put(alive[stop], Components(pi[stop], mu[stop], tau2[stop], fit[stop]))
             if stop.all():
                 break
             go = ~stop
@@ -185,26 +161,26 @@ def _settle(
 
 
 def _location_step(
-    crew: Crew, t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
+    map_pieces: MapPieces, t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
     """Return the log likelihood, and the parameters after one step."""
     count, questions = t.shape
     log_pi = np.log(np.maximum(pi, TINY))
 
-    def look(piece: Piece) -> tuple[Floats, Floats, Floats]:
+    def sums_of(piece: Piece) -> tuple[Floats, Floats, Floats]:
         rows, at = piece
         return _location_sums(t[rows, at], u[rows, at], log_pi[rows], mu[rows], tau2[rows, :1])
 
     fit, more, sums = np.zeros(count), np.zeros((count, 2)), np.zeros((*mu.shape, 5))
     pieces = pieces_of(count, questions, mu.shape[1])
     # In the order of the pieces, so that the number of threads changes nothing.
-    for (rows, _), found in zip(pieces, crew(look, pieces), strict=True):
-        for total, part in zip((fit, sums, more), found, strict=True):
+    for (rows, _), parts in zip(pieces, map_pieces(sums_of, pieces), strict=True):
+        for total, part in zip((fit, sums, more), parts, strict=True):
             total[rows] += part
     fit -= 0.5 * questions * LOG_TWO_PI
     one, w, w_t, w2, w2_t = np.moveaxis(sums, 2, 0)
     new_mu = np.where(w > TINY, w_t / np.maximum(w, TINY), mu)
-    # The squares are those around the old means: what the new ones take off is known from sums.
+    # The squares are around the old means; sums give the correction for the new ones.
     step = new_mu - mu
     above = more[:, 0] + (step * (step * w2 - 2.0 * (w2_t - mu * w2))).sum(axis=1)
     new_tau2 = np.maximum(above / more[:, 1], 0.0)[:, None]
@@ -214,7 +190,7 @@ def _location_step(
 def _location_sums(
     t: Floats, u: Floats, log_pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return of some questions, panels x questions, what a step is made of, as sums over them.
+    """Return the sums over some questions, panels x questions, that a step needs.
 
     The log likelihood without log(2 pi); with weights `R_jk` those of 1, w, wt, w^2 and w^2 t, panels x components; and
     `sum_j w_j^2 (sum_k R_jk (t_j - mu_k)^2 - u_j)` and `sum_j w_j^2`.
@@ -222,7 +198,7 @@ def _location_sums(
     count, questions = t.shape
     w = 1.0 / (u + tau2)
     r, total, fit, square = unscaled(t, w, log_pi, mu)
-    # R itself is never made: its sums are divided by the total.
+    # R itself is never computed: its sums are divided by the total.
     by = scratch("by", count, 5, questions)
     np.divide(1.0, total, out=by[:, 0])
     np.multiply(by[:, 0], w, out=by[:, 1])
@@ -239,10 +215,10 @@ def _location_sums(
 def unscaled(
     t: Floats, w: Floats, log_pi: Floats, mu: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what `R` is made of, for location mixtures: R is the first divided by the second.
+    """Return numerator and denominator of `R` for location mixtures, with two by-products.
 
-    Then the logarithm of the mixed density of each question, up to log(2 pi) / 2, and `-w (t - mu)^2 / 2`. Arrays with
-    components are scratch, good until the next call in the same thread.
+    These are the logarithm of the mixed density of each question, up to log(2 pi) / 2, and `-w (t - mu)^2 / 2`. Arrays
+    with components are scratch, valid until the next call in the same thread.
     """
     shape = (*mu.shape, t.shape[1])
     r, square = scratch("r", *shape), scratch("square", *shape)
@@ -263,15 +239,32 @@ def unscaled(
     return r, total, peak, square
 
 
+def scale_responsibilities(
+    t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return `R` and `w` for scale mixtures, and the logarithm of the mixed density up to log(2 pi) / 2."""
+    w = 1.0 / (u[:, None, :] + tau2[:, :, None])
+    r = np.repeat((t - mu[:, :1])[:, None, :] ** 2, pi.shape[1], axis=1)
+    r *= w
+    r -= np.log(w)
+    r *= -0.5
+    r += np.log(np.maximum(pi, TINY))[:, :, None]
+    peak = r.max(axis=1)
+    r -= peak[:, None]
+    np.exp(r, out=r)
+    total = r.sum(axis=1)
+    r /= total[:, None]
+    peak += np.log(total)
+    return r, w, peak
+
+
 def _scale_step(
     t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
     """Return the log likelihood, and the parameters after one step."""
     questions = t.shape[1]
-    w = 1.0 / (u[:, None, :] + tau2[:, :, None])
-    square = np.repeat((t - mu[:, :1])[:, None, :] ** 2, pi.shape[1], axis=1)
-    r, each = responsibilities(square, w, pi)
-    fit = each.sum(axis=1) - 0.5 * questions * LOG_TWO_PI
+    r, w, density = scale_responsibilities(t, u, pi, mu, tau2)
+    fit = density.sum(axis=1) - 0.5 * questions * LOG_TWO_PI
     new_pi = r.sum(axis=2) / questions
     r *= w
     total = r.sum(axis=1)
@@ -299,6 +292,6 @@ def fit_one(t: Floats, u: Floats) -> Floats:
             break
     w = 1.0 / (u + tau2[:, None])
     middle = (w * t).sum(axis=1) / w.sum(axis=1)
-    each = np.log(w) - w * (t - middle[:, None]) ** 2
-    fit: Floats = 0.5 * (each.sum(axis=1) - t.shape[1] * LOG_TWO_PI)
+    density = np.log(w) - w * (t - middle[:, None]) ** 2
+    fit: Floats = 0.5 * (density.sum(axis=1) - t.shape[1] * LOG_TWO_PI)
     return fit

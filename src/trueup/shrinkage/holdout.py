@@ -1,41 +1,44 @@
-"""Whether a bolder prior is better than the normal one, by workers it has not seen.
+"""Whether an alternative prior is better than the normal one, judged by workers it has not seen.
 
 The workers are split into halves A and B, several times. Both priors are fitted to the aggregates of half A and
-predict those of half B, and the other way round. With `N_j` and `M_j` the predictions by the normal and the bolder
+predict those of half B, and the other way round. With `N_j` and `M_j` the predictions by the normal and the alternative
 prior, `y_j` the target and `u_j = 1 / (v^B_j + mean v^A)`, averaged over splits and directions,
 
     g_j = u_j ( (N_j - y_j)^2 - (M_j - y_j)^2 ),    gain G = sum g_j,    z = G / sqrt(sum g_j^2)
 
-The halves may have biases of their own, so their mean difference, weighted by u, is taken out of the target first.
+Each half may have a bias, so the mean difference of the halves, weighted by u, is first subtracted from the target.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.core.arrays import expand, offsets, segment_sum
+from trueup.core.arrays import offsets, segment_sum
 from trueup.errors import TrueupError
-from trueup.shrinkage.expectation import alone, fit_location, fit_scale
-from trueup.shrinkage.mixture import FLOOR, SCALE, Chosen, plug_in
+from trueup.shrinkage.expectation import fit_location, fit_scale, serial
+from trueup.shrinkage.location_mixture import location_means
+from trueup.shrinkage.mixture_search import FLOOR, SCALE_MIXTURE
 from trueup.shrinkage.normal import Normal
-from trueup.shrinkage.quadrature import CELLS, PanelUnits, side_by_side, tiles
+from trueup.shrinkage.scale_mixture import scale_posterior
+from trueup.shrinkage.tiles import CELLS, side_by_side, uncut_tiles
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.shrinkage.contract import Halves, Posterior
-    from trueup.shrinkage.quadrature import Tile
+    from trueup.shrinkage.mixture_search import PreferredMixtures
+    from trueup.shrinkage.panel_data import PanelData
+    from trueup.shrinkage.tiles import Tile
 
 LEAST = 8  # questions answered in both halves
-SMALL = 1 << 13  # questions of a half that is hardly worth a thread
+SMALL = 1 << 13  # questions in a half that is hardly worth a thread
 
 
 @dataclass(frozen=True, eq=False)
 class HoldoutScore:
-    """How a bolder prior did on each panel; NaN where it was not tried."""
+    """How an alternative did on each panel; NaN where it was not tried."""
 
     gain: Floats
     z: Floats
@@ -47,29 +50,25 @@ class HoldoutTrial:
 
     Attributes
     ----------
-    x, v : arrays
+    data : PanelData
         Aggregates and variances to fit to.
     target, precision : arrays
-        What to predict, without the mean difference, and its weight u.
-    panels : array
-        Where each half begins.
+        Aggregates to predict, without the mean difference, and their weights u.
     panel : array
-        The panel that each half is of.
+        The panel that each half belongs to.
     question : array
-        Which of all questions each entry is.
+        Number of the question of each aggregate.
     normal : Posterior
-        Of the normal prior fitted to each half.
+        By the normal prior fitted to each half.
     bounds : array
-        Where the questions of each of all panels begin.
+        Where the questions of each panel begin, all panels included.
     turns : int
         Splits times directions.
     """
 
-    x: Floats
-    v: Floats
+    data: PanelData
     target: Floats
     precision: Floats
-    panels: Ints
     panel: Ints
     question: Ints
     normal: Posterior
@@ -77,96 +76,95 @@ class HoldoutTrial:
     turns: int
 
     @classmethod
-    def of(cls, halves: Halves, bounds: Ints, rows: Ints) -> HoldoutTrial | None:
-        """Lay out the halves of some panels; None where none has enough questions answered in both."""
+    def of(cls, halves: Halves, data: PanelData, panels: Ints) -> HoldoutTrial | None:
+        """Lay out the halves of some panels; return None if none has enough questions answered in both halves."""
+        bounds = data.starts
         if halves.x.ndim != 3 or halves.x.shape[1:] != (2, bounds[-1]):
             raise TrueupError(
                 f"halves: found shape {halves.x.shape}, expected splits x 2 x {bounds[-1]}."
             )
         if halves.v.shape != halves.x.shape:
             raise TrueupError(f"halves: x has shape {halves.x.shape}, v {halves.v.shape}.")
-        sizes = np.diff(bounds)[rows]
-        at = expand(bounds[rows], sizes)
-        whole = len(at) == bounds[-1]
-        x, v = (part if whole else part[..., at] for part in (halves.x, halves.v))
+        sizes, positions = np.diff(bounds)[panels], data.positions(panels)
+        everything = len(positions) == bounds[-1]
+        x, v = (part if everything else part[..., positions] for part in (halves.x, halves.v))
         finite = np.isfinite(x) & np.isfinite(v)
         both: Bools = finite[:, 0] & finite[:, 1]
-        panel = np.repeat(np.arange(len(rows)), sizes)
-        counts = np.stack([np.bincount(panel[here], minlength=len(rows)) for here in both])
+        panel = np.repeat(np.arange(len(panels)), sizes)
+        counts = np.stack([np.bincount(panel[split], minlength=len(panels)) for split in both])
         both &= np.repeat(counts >= LEAST, sizes, axis=1)
         counts = np.where(counts >= LEAST, counts, 0)
         mask = np.repeat(both[:, None, :], 2, axis=1)
-        many = np.repeat(counts[:, None, :], 2, axis=1).ravel()
-        if not many.any():
+        lengths = np.repeat(counts[:, None, :], 2, axis=1).ravel()
+        if not lengths.any():
             return None
-        used = many > 0
-        panels = offsets(many[used])
+        used = lengths > 0
+        panel = np.tile(panels, len(lengths) // len(panels))[used]
+        lengths = lengths[used]
+        starts = offsets(lengths)
         x_from, v_from, x_to, v_to = x[mask], v[mask], x[:, ::-1][mask], v[:, ::-1][mask]
-        lengths = np.diff(panels)
-        noise = v_to + np.repeat(segment_sum(v_from, panels) / lengths, lengths)
+        noise = v_to + np.repeat(segment_sum(v_from, starts) / lengths, lengths)
         u = np.divide(1.0, noise, out=np.zeros(len(noise)), where=noise > 0)
-        weight = np.maximum(segment_sum(u, panels), np.finfo(float).tiny)
-        shift = segment_sum(u * (x_to - x_from), panels) / weight
-        normal = Normal(caution=1.0).fit(x_from, v_from, panels=panels)
+        weight = np.maximum(segment_sum(u, starts), np.finfo(float).tiny)
+        shift = segment_sum(u * (x_to - x_from), starts) / weight
+        normal = Normal(caution=1.0).fit(x_from, v_from, panels=starts)
+        question = np.broadcast_to(positions, mask.shape)[mask]
+        half_data = data.take(question, starts, np.full(len(lengths), np.inf))
         return cls(
-            x=x_from,
-            v=v_from,
+            data=replace(half_data, x=x_from, v=v_from, v_interval=v_from),
             target=x_to - np.repeat(shift, lengths),
             precision=u,
-            panels=panels,
-            panel=np.tile(rows, len(many) // len(rows))[used],
-            question=np.broadcast_to(at, mask.shape)[mask],
-            normal=normal.posterior(x_from, v_from, panels=panels),
+            panel=panel,
+            question=question,
+            normal=normal.posterior(x_from, v_from, panels=starts),
             bounds=bounds,
             turns=2 * len(x),
         )
 
     def score(self, predicted: Floats) -> HoldoutScore:
-        """Compare predictions with those of the normal prior, for each of all panels."""
+        """Compare predictions with those of the normal prior, for each panel."""
         # (N - y)^2 - (M - y)^2, without subtracting two large squares
         step = self.normal.mean - predicted
         better = self.precision * step * (2.0 * (self.normal.mean - self.target) - step)
         count = int(self.bounds[-1])
-        each = np.bincount(self.question, better, minlength=count) / self.turns
-        gain = segment_sum(each, self.bounds)
-        noise = np.sqrt(segment_sum(each * each, self.bounds))
+        gains = np.bincount(self.question, better, minlength=count) / self.turns
+        gain = segment_sum(gains, self.bounds)
+        noise = np.sqrt(segment_sum(gains * gains, self.bounds))
         z = np.divide(gain, noise, out=np.zeros(len(gain)), where=noise > 0)
         tried = np.zeros(len(gain), dtype=bool)
         tried[self.panel] = True
         return HoldoutScore(np.where(tried, gain, np.nan), np.where(tried, z, np.nan))
 
-    def mixtures(self, chosen: Chosen) -> Floats:
+    def mixtures(self, preferred: PreferredMixtures) -> Floats:
         """Predict by the mixture that each panel prefers, fitted anew to each half; elsewhere by the normal prior."""
         predicted = self.normal.mean.copy()
-        kinds = chosen.kind[self.panel]
-        lengths = np.diff(self.panels)
+        kinds = preferred.kind[self.panel]
         for kind in np.unique(kinds[kinds > 0]):
-            mine = np.flatnonzero(kinds == kind)
-            at = expand(self.panels[mine], lengths[mine])
-            predicted[at] = self._mixture(chosen, mine, self.x[at], self.v[at])
+            halves = np.flatnonzero(kinds == kind)
+            positions = self.data.positions(halves)
+            predicted[positions] = self._mixture(preferred, halves, positions)
         return predicted
 
-    def _mixture(self, chosen: Chosen, mine: Ints, x: Floats, v: Floats) -> Floats:
+    def _mixture(self, preferred: PreferredMixtures, halves: Ints, positions: Ints) -> Floats:
         """Predict by the mixture of one kind, fitted anew to each of these halves."""
-        scale_mixture = chosen.kind[self.panel[mine[0]]] == SCALE
-        lengths = np.diff(self.panels)[mine]
+        panel, x, v = self.panel[halves], self.data.x[positions], self.data.v[positions]
+        is_scale = preferred.kind[panel[0]] == SCALE_MIXTURE
         predicted = np.empty(len(x))
 
-        def fit(tile: Tile) -> None:
-            rows, pick = tile
-            scale, start = chosen.of(self.panel[mine[rows]])
-            v_here = v[pick].reshape(len(rows), -1)
-            floor = FLOOR * np.median(v_here, axis=1)
-            scale = PanelUnits(
-                scale.centre, scale.unit, np.maximum(floor, scale.floor), scale.usable
-            )
-            t, u = scale.place(x[pick].reshape(len(rows), -1)), scale.spread(v_here)
-            fit_anew = fit_scale if scale_mixture else partial(fit_location, crew=alone)
-            found = fit_anew(t, u, start)
-            mean = plug_in(t, u, found, shared_location=scale_mixture)
-            mean = scale.centre[:, None] + scale.unit[:, None] * mean
-            predicted[pick] = mean.reshape(predicted[pick].shape)
+        def predict(tile: Tile) -> None:
+            rows, at = tile
+            units, start = preferred.of(panel[rows])
+            floor = FLOOR * np.median(v[at].reshape(len(rows), -1), axis=1)
+            units = replace(units, floor=np.maximum(floor, units.floor))
+            every = np.arange(len(rows))
+            t, u = units.standardise(every, x[at], v[at])
+            if is_scale:
+                mean = scale_posterior(t, u, fit_scale(t, u, start))[0]
+            else:
+                mean = location_means(t, u, fit_location(t, u, start, mapping=serial))
+            mean, _ = units.restore(every, mean, u)
+            predicted[at] = mean.reshape(predicted[at].shape)
 
-        room = max(CELLS // 4, int(lengths.max()))
-        side_by_side(fit, tiles(offsets(lengths), room), len(x) // SMALL)
+        starts = offsets(np.diff(self.data.starts)[halves])
+        side_by_side(predict, uncut_tiles(starts, CELLS // 4), len(x) // SMALL)
         return predicted

@@ -1,134 +1,72 @@
 """Averages over the unknown prior variance of one panel or many.
 
 The model is `t_j ~ N(theta_j, c v_j)`, `theta_j ~ N(centre_j, tau2)`, where the centres are linear in a few unknown
-numbers with a flat prior (one common mean, one mean for each group, a regression), `p(tau2)` falls like `1 / (tau2 +
-v0)` and c, the factor by which the variances may be wrong, takes a few equally likely values.
+coefficients `beta` with a flat prior (one common mean, one mean for each group, a regression), `p(tau2)` falls like
+`1 / (tau2 + v0)`, and c, the factor by which the variances may be wrong, takes a few equally likely values.
 
-With `s = tau2 / c` and `w_j = 1 / (v_j + s)` everything that takes a sum over questions depends on s alone:
+With `s = tau2 / c` and `w_j = 1 / (v_j + s)` every sum over questions depends on s alone:
 
     log L(s, c) = 1/2 sum log w - 1/2 log det(Z' W Z) - rss_w / (2 c) - (m - r)/2 log c
 
-with r the number of unknown numbers. So does the shrinkage `B_j = v_j w_j`: the double integral over tau2 and c is a
-single one over s, with weights that are sums over c. It is taken in log s by the trapezoidal rule, on a range that is
-narrowed to where the density is.
+with r the number of coefficients. So does the shrinkage `B_j = v_j w_j`: the double integral over tau2 and c is a
+single one over s, with weights that are sums over c. It is taken in log s by the trapezoidal rule, on a range narrowed
+to where the density is.
 
-Everything here is in units of a panel: relative to the median of its aggregates, and divided by the square root of
-`v0`, the harmonic mean of its variances. Hence a change of the unit of the answers changes nothing.
+All numbers here are in the units of a panel, see `PanelUnits`.
 """
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from trueup.core.arrays import expand, offsets, rectangles
-from trueup.errors import TrueupError
-from trueup.shrinkage.contract import Posterior
+from trueup.shrinkage.contract import Panels, Posterior
+from trueup.shrinkage.panel_data import interval_variance
+from trueup.shrinkage.tiles import CELLS, side_by_side, tiles, uncut_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Mapping
 
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.shrinkage.tiles import Positions, Tile
+    from trueup.shrinkage.units import PanelUnits
 
 POINTS = 40  # of the grid in log s
 LOWEST, HIGHEST = 1e-3, 1e4  # ends of the grid, relative to v0 and to the spread of the aggregates
-DEPTH = 14.0  # log units below the peak at which the density counts as nothing
+DEPTH = 14.0  # log units below the peak at which the density is negligible
 ENOUGH = 10  # points above that depth which resolve the density
 NARROWINGS = 5
 LEVELS = 7  # values of c
-EXACT = 300.0  # degrees of freedom from which a variance counts as known
-FLOOR = 1e-9  # smallest variance, relative to the median of the panel
-FAR = 1e70  # aggregates so many standard errors apart are not moved by any digit
-CELLS = 1 << 17  # numbers in a temporary array: they stay in the cache
-SEVERAL = 32  # tiles from which on threads are worth their start
-CROWD = 4  # threads at most: more of them wait for the interpreter
+EXACT = 300.0  # degrees of freedom from which on a variance counts as known
 
-#: Numbers of some panels, and where their questions stand.
-Tile: TypeAlias = "tuple[Ints, Ints | slice]"
-#: Mean, variance and shrinkage of questions, panels x questions, given the numbers of the panels, where the questions
-#: stand, x and v.
-Read: TypeAlias = "Callable[[Ints, Ints | slice, Floats, Floats], tuple[Floats, Floats, Floats]]"
-#: Sums over questions at values of s (panels x points): log likelihood without rss, rss, and what else is wanted later.
+
+class Tileable(Protocol):
+    """Something fitted to panels, of which some are usable."""
+
+    @property
+    def usable(self) -> Bools:
+        """Panels that have a prior. The others stay as they are."""
+        ...
+
+
+Fitted = TypeVar("Fitted", bound=Tileable)
+#: Mean, variance and shrinkage of questions, panels x questions.
+Moved: TypeAlias = "tuple[Floats, Floats, Floats]"
+#: Applies something fitted to a tile: the numbers of its panels, the positions of its questions, and their x and v.
+Read: TypeAlias = "Callable[[Fitted, Ints, Positions, Floats, Floats], Moved]"
+#: Sums over questions at values of s (panels x points): log likelihood without rss, rss, and what was fitted there.
 Sums: TypeAlias = "Callable[[Floats], tuple[Floats, Floats, tuple[Floats, ...]]]"
-
-
-@dataclass(frozen=True, eq=False)
-class PanelUnits:
-    """The units of some panels, one number each: `t = (x - centre) / unit`, `u = max(v, floor) / unit^2`.
-
-    `usable` is False for panels that stay as they are: with up to three questions, without any variance, or with
-    aggregates further apart than any variance reaches.
-    """
-
-    centre: Floats
-    unit: Floats
-    floor: Floats
-    usable: Bools
-
-    def rows(self, panels: Ints) -> PanelUnits:
-        """Return the units of some of the panels."""
-        parts = (self.centre[panels], self.unit[panels], self.floor[panels], self.usable[panels])
-        return PanelUnits(*parts)
-
-    def place(self, x: Floats) -> Floats:
-        """Return aggregates, panels x questions, in units of their panel."""
-        t: Floats = (x - self.centre[:, None]) / self.unit[:, None]
-        return t
-
-    def spread(self, v: Floats) -> Floats:
-        """Return variances, panels x questions, in units of their panel."""
-        u: Floats = np.maximum(v, self.floor[:, None]) / self.unit[:, None] / self.unit[:, None]
-        return u
-
-    @classmethod
-    def ragged(
-        cls, x: Floats, v: Floats, panels: Ints, *, least: int = 4, floor: float = FLOOR
-    ) -> PanelUnits:
-        """Find the units of panels of any size."""
-        count = len(panels) - 1
-        found = cls(np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count, dtype=bool))
-        room = max(CELLS, int(np.diff(panels).max(initial=0)))
-        for rows, pick in tiles(panels, room):
-            shape = len(rows), -1
-            here = cls.of(x[pick].reshape(shape), v[pick].reshape(shape), least=least, floor=floor)
-            found.centre[rows], found.unit[rows] = here.centre, here.unit
-            found.floor[rows], found.usable[rows] = here.floor, here.usable
-        return found
-
-    @classmethod
-    def of(cls, x: Floats, v: Floats, *, least: int = 4, floor: float = FLOOR) -> PanelUnits:
-        """Find the units of panels x questions."""
-        centre = np.median(x, axis=1)
-        largest = v.max(axis=1)
-        usable = (largest > 0) & (x.shape[1] >= least)
-        # Relative to the largest, so that the reciprocals of tiny variances stay finite.
-        relative = v / np.where(usable, largest, 1.0)[:, None]
-        typical = np.median(relative, axis=1)
-        for row in np.flatnonzero(usable & (typical == 0)):
-            # More than half of the questions are known exactly; the others say what a variance is.
-            typical[row] = np.median(relative[row][relative[row] > 0])
-        lowest = np.where(usable, floor * typical, 1.0)
-        # Below the smallest number there is no floor to be had.
-        lowest = np.maximum(lowest, np.finfo(float).tiny)
-        v0 = 1.0 / np.mean(1.0 / np.maximum(relative, lowest[:, None]), axis=1)
-        # The roots are taken apart, since a product of small numbers may vanish.
-        unit = np.where(usable, np.sqrt(v0) * np.sqrt(largest), 1.0)
-        unit = np.maximum(unit, np.sqrt(np.finfo(float).tiny))
-        with np.errstate(over="ignore"):
-            away = np.abs((x - centre[:, None]) / unit[:, None]).max(axis=1)
-        usable &= away < FAR
-        return cls(centre, unit, lowest * np.where(usable, largest, 0.0), usable)
+#: The points of some panels, and what was fitted at them.
+Integral: TypeAlias = "tuple[Nodes, tuple[Floats, ...]]"
 
 
 def levels(nu: Floats) -> Floats:
     """Return equally likely values of c for each panel, `nu / chi2` with nu + 4 degrees of freedom.
 
-    The four degrees more give the classical factor `nu / (nu + 2)` of an estimated variance. All are 1 from `EXACT`
-    degrees of freedom on; if that holds for every panel there is one value only.
+    The four additional degrees give the classical factor `nu / (nu + 2)` of an estimated variance. All values are 1
+    above `EXACT` degrees of freedom; if that holds for every panel there is only one value.
     """
     estimated = nu <= EXACT
     if not estimated.any():
@@ -159,24 +97,148 @@ class Nodes:
     weight: Floats
     c: Floats
 
-    def rows(self, panels: Ints) -> Nodes:
-        """Return the points of some of the panels."""
-        return Nodes(self.s[panels], self.weight[panels], self.c[panels])
+    @property
+    def tau2(self) -> Floats:
+        """Posterior mean of the prior variance of each panel."""
+        mean: Floats = (self.weight * self.s * self.c).sum(axis=1)
+        return mean
+
+
+@dataclass(frozen=True, eq=False)
+class PanelGrid:
+    """The quadrature of each panel, with the centre of the prior fitted at each point.
+
+    Attributes
+    ----------
+    units : PanelUnits
+        Units of each panel.
+    nodes : Nodes
+        Points and weights, panels x points.
+    beta : array
+        Coefficients of the centre, panels x points (x coefficients) or groups x points.
+    precision : array
+        The sum of `w` behind each; for a regression the inverse of the Cholesky factor of `Z'WZ`.
+    """
+
+    units: PanelUnits
+    nodes: Nodes
+    beta: Floats
+    precision: Floats
+
+    @property
+    def usable(self) -> Bools:
+        """Panels that have a prior."""
+        return self.units.usable
+
+    @classmethod
+    def empty(cls, units: PanelUnits, *shapes: tuple[int, ...]) -> PanelGrid:
+        """Return a grid to be filled, with the shapes of `beta` and `precision`."""
+        nodes = Nodes(*(np.zeros((len(units.centre), POINTS)) for _ in range(3)))
+        return cls(units, nodes, *(np.zeros(shape) for shape in shapes))
+
+    def put(self, panels: Ints, rows: Ints, integral: Integral) -> None:
+        """Fill in the points of some panels, and what was fitted there in some rows of `beta` and `precision`."""
+        nodes, (self.beta[rows], self.precision[rows]) = integral
+        self.nodes.s[panels], self.nodes.weight[panels] = nodes.s, nodes.weight
+        self.nodes.c[panels] = nodes.c
+
+    @classmethod
+    def fit(
+        cls,
+        fit: Callable[[Ints, Positions, Floats, Floats], Integral],
+        x: Floats,
+        v: Floats,
+        starts: Ints,
+        units: PanelUnits,
+        *,
+        beta: tuple[int, ...] = (),
+        precision: tuple[int, ...] = (),
+        entries: int = CELLS // POINTS,
+    ) -> PanelGrid:
+        """Fit all usable panels tile by tile.
+
+        Parameters
+        ----------
+        fit : function
+            Fits a tile: the numbers of its panels, the positions of its questions, and their aggregates and variances
+            in units, panels x questions.
+        beta, precision : tuples of int
+            Shape of what is fitted at each point.
+        entries : int
+            Questions in a tile.
+        """
+        shape = len(starts) - 1, POINTS
+        grid = cls.empty(units, (*shape, *beta), (*shape, *precision))
+        for rows, positions in uncut_tiles(starts, entries, units.usable):
+            t, u = units.standardise(rows, x[positions], v[positions])
+            grid.put(rows, rows, fit(rows, positions, t, u))
+        return grid
+
+    def read(
+        self, rows: Ints, x: Floats, v: Floats, centre: Floats, centre_variance: Floats
+    ) -> Moved:
+        """Return mean, variance and shrinkage of questions, panels x questions.
+
+        Parameters
+        ----------
+        rows : array
+            Numbers of the panels.
+        x, v : arrays
+            Aggregates and variances, panels x questions.
+        centre, centre_variance : arrays
+            What the prior expects of each question at each point, and the variance of that relative to c: panels x
+            points x questions, or with one question that stands for all.
+        """
+        nodes = self.nodes
+        s, p, c = nodes.s[rows, :, None], nodes.weight[rows, None], nodes.c[rows, None]
+        t, u = self.units.standardise(rows, x, v)
+        w = u[:, None, :] + s
+        np.divide(1.0, w, out=w)
+        e = s * t[:, None, :]
+        e += centre * u[:, None, :]
+        # Both terms have the sign of what they weigh: nothing cancels, however far out an aggregate lies.
+        e *= w
+        mean = (p @ e)[:, 0]
+        e -= mean[:, None, :]
+        e *= e
+        sums = np.concatenate([p, p * c * nodes.s[rows, None]], axis=1) @ w
+        variance = u * sums[:, 1] + (p @ e)[:, 0]
+        # A share is squared, since u itself may be too large for a square.
+        w *= u[:, None, :]
+        w *= w
+        w *= centre_variance
+        variance += ((p * c) @ w)[:, 0]
+        return *self.units.restore(rows, mean, variance), np.minimum(u * sums[:, 0], 1.0)
+
+
+def fit_grids(
+    fit: Callable[[Floats, Floats], PanelGrid], v: Floats, v_interval: Floats, nu: Floats
+) -> tuple[PanelGrid, PanelGrid]:
+    """Return a grid for estimates and one for intervals; the same one where nothing differs.
+
+    `fit` takes variances and values of c. The grid for estimates is fitted with `v` and, where these are estimates, all
+    values of c; the one for intervals with `v_interval` taken as known.
+    """
+    c = levels(nu)
+    grid = fit(v, c)
+    if v_interval is v and c.shape[1] == 1:
+        return grid, grid
+    return grid, fit(v_interval, np.ones((len(nu), 1)))
 
 
 def integrate(
     sums: Sums, *, free: float | Floats, power: float, high: Floats, c: Floats
-) -> tuple[Nodes, tuple[Floats, ...]]:
-    """Return the points of the quadrature for each panel and what `sums` has to say at them.
+) -> Integral:
+    """Return the points of the quadrature for each panel and what `sums` fitted at them.
 
     Parameters
     ----------
     sums : function
         See `Sums`.
     free : float or array
-        Questions less unknown numbers of the centre, m - r.
+        Questions less coefficients, m - r.
     power : float
-        Of the prior `(tau2 + v0)^-power`.
+        Power of the prior `(tau2 + v0)^-power`.
     high : array
         Upper end of the grid of each panel.
     c : array
@@ -184,17 +246,17 @@ def integrate(
     """
     low, high = np.full(len(high), np.log(LOWEST)), np.log(high)
     steps = np.linspace(0.0, 1.0, POINTS)
-    touches = np.ones(len(high), dtype=bool)
+    at_zero = np.ones(len(high), dtype=bool)
     narrow = np.ones(len(high), dtype=bool)
     for turn in range(NARROWINGS):
-        at = low[:, None] + (high - low)[:, None] * steps
-        s = np.exp(at)
-        fit, rss, more = sums(s)
-        density, c_mean = _density(fit, rss, at, s, free, power, c)
+        log_s = low[:, None] + (high - low)[:, None] * steps
+        s = np.exp(log_s)
+        fit, rss, fitted = sums(s)
+        density, c_mean = _density(fit, rss, log_s, s, free, power, c)
         inside = density > -DEPTH
         first = inside.argmax(axis=1)
         last = POINTS - 1 - inside[:, ::-1].argmax(axis=1)
-        touches &= (first == 0) | ~narrow
+        at_zero &= (first == 0) | ~narrow
         narrow = last - first + 1 < ENOUGH if turn else narrow
         if not narrow.any() or turn == NARROWINGS - 1:
             break
@@ -204,16 +266,30 @@ def integrate(
         low = np.where(narrow, begin, low)
     weight = np.exp(density) * ((high - low) / (POINTS - 1))[:, None]
     weight[:, [0, -1]] *= 0.5
-    # Toward tau2 = 0 the density in log s falls like s itself: what lies below the grid is its first value.
-    weight[:, 0] += np.where(touches, np.exp(density[:, 0]), 0.0)
+    # Toward tau2 = 0 the density in log s falls like s itself: the integral below the grid is its first value.
+    weight[:, 0] += np.where(at_zero, np.exp(density[:, 0]), 0.0)
     weight /= weight.sum(axis=1, keepdims=True)
-    return Nodes(s, weight, c_mean), more
+    return Nodes(s, weight, c_mean), fitted
+
+
+def at_each_point(fit_point: Callable[[Floats], tuple[Floats, ...]]) -> Sums:
+    """Return the sums at all points from a function of one value of s for each panel.
+
+    It returns log likelihood without rss, rss, and what was fitted.
+    """
+
+    def sums(s: Floats) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+        points = zip(*(fit_point(column) for column in s.T), strict=True)
+        fit, rss, *fitted = (np.stack(part, axis=1) for part in points)
+        return fit, rss, tuple(fitted)
+
+    return sums
 
 
 def _density(
     fit: Floats,
     rss: Floats,
-    at: Floats,
+    log_s: Floats,
     s: Floats,
     free: float | Floats,
     power: float,
@@ -222,10 +298,10 @@ def _density(
     """Return the logarithm of the density in log s, relative to its peak, and the mean of c."""
     free = np.broadcast_to(np.asarray(free, dtype=np.float64), (len(s),))
     if c.shape[1] == 1:
-        density = fit - 0.5 * rss / c - power * np.log(c * s + 1.0) + at
+        density = fit - 0.5 * rss / c - power * np.log(c * s + 1.0) + log_s
         return density - density.max(axis=1, keepdims=True), np.broadcast_to(c, s.shape)
     by = c[:, None, :]
-    each = (fit + at)[..., None] - (0.5 * rss)[..., None] / by
+    each = (fit + log_s)[..., None] - (0.5 * rss)[..., None] / by
     each -= (0.5 * free[:, None] - 1.0)[..., None] * np.log(by)
     each -= power * np.log(by * s[..., None] + 1.0)
     peak = each.max(axis=-1)
@@ -237,145 +313,54 @@ def _density(
     return density - density.max(axis=1, keepdims=True), c_mean
 
 
-def read_nodes(
-    scale: PanelUnits, nodes: Nodes, x: Floats, v: Floats, centre: Floats, behind: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return mean, variance and shrinkage of questions, panels x questions.
-
-    Parameters
-    ----------
-    scale, nodes
-        Units and points of these panels.
-    x, v : arrays
-        Aggregates and variances, panels x questions.
-    centre, behind : arrays
-        What the prior expects of each question at each point, and the variance of that relative to c: panels x points x
-        questions, or with one question that stands for all.
-    """
-    s, p, c = nodes.s[:, :, None], nodes.weight[:, None, :], nodes.c[:, None, :]
-    t, u = scale.place(x), scale.spread(v)
-    w = u[:, None, :] + s
-    np.divide(1.0, w, out=w)
-    e = s * t[:, None, :]
-    e += centre * u[:, None, :]
-    # Both terms have the sign of what they weigh: nothing cancels, however far an aggregate lies out.
-    e *= w
-    mean = (p @ e)[:, 0]
-    e -= mean[:, None, :]
-    e *= e
-    sums = np.concatenate([p, p * c * nodes.s[:, None, :]], axis=1) @ w
-    variance = u * sums[:, 1] + (p @ e)[:, 0]
-    # Squared as a share: u itself may be too large for a square.
-    w *= u[:, None, :]
-    w *= w
-    w *= behind
-    variance += ((p * c) @ w)[:, 0]
-    unit = scale.unit[:, None]
-    shrinkage = np.minimum(u * sums[:, 0], 1.0)
-    return scale.centre[:, None] + unit * mean, variance * unit * unit, shrinkage
-
-
-def tiles(
-    panels: Ints, entries: int, usable: Bools | None = None
-) -> Iterator[tuple[Ints, Ints | slice]]:
-    """Yield panels of equal size together, as `rectangles` does, and long ones in pieces.
-
-    What comes with the numbers of the panels picks their questions, panels x questions when shaped so: a rectangle of
-    positions, or a slice of a panel that has more than `entries` questions. Panels that are not `usable` are left out.
-    """
-    sizes = np.diff(panels)
-    if usable is not None:
-        sizes = np.where(usable, sizes, 0)
-    for row in np.flatnonzero(sizes > entries):
-        for start in range(panels[row], panels[row + 1], entries):
-            yield np.array([row]), slice(start, min(start + entries, int(panels[row + 1])))
-    short = np.flatnonzero((sizes > 0) & (sizes <= entries))
-    if len(short) == 0:
-        return
-    positions = None if len(short) == len(sizes) else expand(panels[short], sizes[short])
-    for part, rectangle in rectangles(offsets(sizes[short]), entries):
-        yield short[part], rectangle if positions is None else positions[rectangle]
-
-
-def posterior(
-    read: Read,
-    careful: Read | None,
+def read_posterior(
+    read: Read[Fitted],
+    grids: tuple[Fitted, Fitted],
     x: Floats,
     v: Floats,
-    v_interval: Floats,
-    panels: Ints,
+    panels: Ints | None,
+    extra: Mapping[str, Any],
     *,
-    usable: Bools,
     caution: float = 1.0,
     entries: int = CELLS // POINTS,
 ) -> Posterior:
-    """Read a prior at all questions, tile by tile.
+    """Apply a prior to all questions, tile by tile.
 
     Parameters
     ----------
-    read, careful : functions
-        Mean, variance and shrinkage of questions, panels x questions, of some panels. The careful one gives the
-        variance, with `v_interval`, to which the squared distance of its mean from the one returned is added; None: it
-        is the same.
-    usable : array
-        Panels that have a prior. The others stay as they are.
+    read : function
+        Applies either of the grids to a tile, see `Read`.
+    grids : pair
+        For estimates and for intervals. The second gives the variance, with `v_interval`, to which the squared distance
+        of its mean from the one returned is added.
+    x, v, panels, extra
+        As in `Prior.posterior`.
     caution : float
         Share of the step that is taken.
     entries : int
-        Questions to read at a time.
+        Questions in a tile.
     """
+    grid, careful = grids
+    by_panel, x, v = Panels.of(x, v, panels, fitted_on=len(grid.usable))
+    v_interval = interval_variance(v, extra.get("v_interval"))
     mean, variance, shrinkage = x.copy(), v_interval.copy(), np.zeros(len(x))
-    same = careful is None and v_interval is v
+    same = careful is grid and v_interval is v
 
-    def move(tile: tuple[Ints, Ints | slice]) -> None:
-        rows, at = tile
-        here = x[at].reshape(len(rows), -1)
-        e, around, b = read(rows, at, here, v[at].reshape(len(rows), -1))
-        other = e
+    def move(tile: Tile) -> None:
+        rows, positions = tile
+        old = x[positions].reshape(len(rows), -1)
+        new, around, b = read(grid, rows, positions, old, v[positions].reshape(len(rows), -1))
+        centre = new
         if not same:
-            wide = v_interval[at].reshape(len(rows), -1)
-            other, around, _ = (careful or read)(rows, at, here, wide)
-        moved = (1.0 - caution) * here + caution * e if caution < 1.0 else e
-        shape = mean[at].shape
-        mean[at] = moved.reshape(shape)
-        variance[at] = (around + (moved - other) ** 2).reshape(shape)
-        shrinkage[at] = (caution * b).reshape(shape)
+            wide = v_interval[positions].reshape(len(rows), -1)
+            centre, around, _ = read(careful, rows, positions, old, wide)
+        if caution < 1.0:
+            new = (1.0 - caution) * old + caution * new
+        shape = mean[positions].shape
+        mean[positions] = new.reshape(shape)
+        variance[positions] = (around + (new - centre) ** 2).reshape(shape)
+        shrinkage[positions] = (caution * b).reshape(shape)
 
-    side_by_side(move, tiles(panels, max(entries, 1), usable), len(x) // max(entries, 1))
+    parts = tiles(by_panel.starts, max(entries, 1), grid.usable)
+    side_by_side(move, parts, len(x) // max(entries, 1))
     return Posterior(mean, variance, shrinkage)
-
-
-def side_by_side(do: Callable[[Tile], None], parts: Iterable[Tile], about: int) -> None:
-    """Do all parts, on all processors where there are many of them; each writes a place of its own."""
-    if about < SEVERAL:
-        for part in parts:
-            do(part)
-        return
-    with ThreadPoolExecutor(processors()) as pool:
-        list(pool.map(do, parts))
-
-
-def processors() -> int:
-    """Return the number of processors to use."""
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(mine or 1, CROWD)
-
-
-def interval_variance(v: Floats, v_interval: object) -> Floats:
-    """Return the variances for intervals, nowhere below `v`; `v` itself where there are no others."""
-    if v_interval is None:
-        return v
-    careful = np.broadcast_to(np.asarray(v_interval, dtype=np.float64), v.shape)
-    if not (np.isfinite(careful) & (careful >= 0)).all():
-        raise TrueupError("v_interval: variances must be finite and not negative.")
-    return v if (careful <= v).all() else np.maximum(v, careful)
-
-
-def per_panel(value: object, count: int, name: str) -> Floats:
-    """Return one positive number for each panel."""
-    numbers = np.asarray(value, dtype=np.float64)
-    if numbers.ndim > 1 or numbers.size not in (1, count):
-        raise TrueupError(f"{name}: found {numbers.size} numbers for {count} panels.")
-    if not (numbers > 0).all():
-        raise TrueupError(f"{name}: must be positive.")
-    return np.broadcast_to(numbers, (count,))

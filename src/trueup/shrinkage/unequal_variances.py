@@ -1,7 +1,7 @@
 """Shrinkage of aggregates with unequal variances: Morris, and Stein's unbiased risk estimate.
 
-On sparse data questions with few answers have larger variances and are moved further. Both rules have a normal prior
-`N(mu, tau2)` and move an aggregate by `B_j = v_j / (v_j + tau2)`, up to a correction; they differ in how tau2 is found.
+On sparse data, questions with few answers have larger variances and are moved further. Both rules use a normal prior
+`N(mu, tau2)` and move an aggregate by `B_j = v_j / (v_j + tau2)`, up to a correction; they find tau2 differently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError
 from trueup.shrinkage.contract import Panels, Posterior, ShrinkRule
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ class NormalPrior:
     mu, tau2 : arrays
         Mean and variance of the true values of each panel.
     factor : array
-        What the shrinkage `v / (v + tau2)` is multiplied with, for having estimated tau2; 0 where a panel stays.
+        Factor on the shrinkage `v / (v + tau2)` that corrects for having estimated tau2; 0 for a panel that stays.
     size : array
-        Questions the prior was fitted on.
+        Number of questions the prior was fitted on.
     precision : array
         Sum of `1 / (v + tau2)` over these questions: how well mu is known.
     """
@@ -48,18 +47,14 @@ class NormalPrior:
     precision: Floats
 
     def posterior(
-        self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any
+        self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any
     ) -> Posterior:
         """Move the aggregates.
 
-        Variance: `v (1 - B)`, plus what the uncertainty of mu and of tau2 adds (Morris 1983),
+        Variance: `v (1 - B)`, plus two terms for the uncertainty of mu and of tau2 (Morris 1983),
         `B^2 / sum 1/(v+tau2)` and `2 B^2 (x - mu)^2 / (m - 3)`.
         """
-        by_panel, x, v = Panels.of(x, v, panels)
-        if len(self.mu) != len(by_panel.sizes):
-            raise TrueupError(
-                f"panels: found {len(by_panel.sizes)}, the prior was fitted on {len(self.mu)}."
-            )
+        by_panel, x, v = Panels.of(x, v, panels, fitted_on=len(self.mu))
         mu, factor = by_panel.repeat(self.mu), by_panel.repeat(self.factor)
         total = v + by_panel.repeat(self.tau2)
         b = factor * np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
@@ -85,7 +80,7 @@ class Morris(ShrinkRule):
 
     name = "morris"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> NormalPrior:
         by_panel, x, v = Panels.of(x, v, panels)
         size = by_panel.sizes
         mean, ss = by_panel.centre(x)
@@ -93,7 +88,7 @@ class Morris(ShrinkRule):
         more = size / np.maximum(size - 1.0, 1.0)
         tau2 = np.maximum(ss / np.maximum(size - 1.0, 1.0) - by_panel.mean(v), 0.0)
         mu = mean
-        # Variances of 0 with tau2 = 0 would weigh without limit.
+        # Variances of 0 with tau2 = 0 would have infinite weight.
         floor = by_panel.repeat(np.where(usable, 1e-12 * by_panel.mean(v), 1.0))
         going = usable.copy()
         for _ in range(ROUNDS):
@@ -122,7 +117,7 @@ class Sure(ShrinkRule):
 
     name = "sure"
 
-    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> NormalPrior:
+    def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any) -> NormalPrior:
         by_panel, x, v = Panels.of(x, v, panels)
         size = by_panel.sizes
         mean, ss = by_panel.centre(x)

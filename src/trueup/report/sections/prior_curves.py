@@ -9,15 +9,15 @@ import numpy as np
 
 from trueup.report.names import distinct
 from trueup.shrinkage import AdaptivePrior, LinearPrior
-from trueup.shrinkage.groups import OwnMeans, OwnPriors
-from trueup.shrinkage.mixture import LocationMixture, ScaleMixture
+from trueup.shrinkage.groups import GroupMeans, GroupPriors
+from trueup.shrinkage.location_mixture import LocationMixture
 from trueup.shrinkage.regression import Regression
+from trueup.shrinkage.scale_mixture import ScaleMixture
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.result.estimate import Estimate
     from trueup.shrinkage import Prior
-    from trueup.shrinkage.quadrature import Nodes
 
 MANY = 400  # centres of a regression that stand for all
 
@@ -82,8 +82,8 @@ def believed(est: Estimate) -> Belief:
     models = est.second_step.models
     model = models[0] if models else ""
     if isinstance(prior, AdaptivePrior):
-        for part in prior.parts:
-            found = _bold(est, part.prior, model)
+        for alternative in prior.alternatives:
+            found = _alternative(est, alternative.prior, model)
             if found is not None:
                 return found
         return _normal(prior.normal, model)
@@ -113,37 +113,33 @@ def _linear(est: Estimate, prior: LinearPrior) -> Belief:
     return Belief("linear", (Bell("", 1.0, float(prior.centre[0]), tau2),))
 
 
-def _bold(est: Estimate, prior: object, model: str) -> Belief | None:
+def _alternative(est: Estimate, prior: object, model: str) -> Belief | None:
     """Read a prior with parts."""
     match prior:
         case LocationMixture():
-            centre, unit = float(prior.scale.centre[0]), float(prior.scale.unit[0])
-            weight = prior.nodes.weight[0]
-            mu = centre + unit * (weight[:, None] * prior.mu[0]).sum(axis=0)
-            tau2 = np.full(len(mu), unit**2 * _mean_tau2(prior.nodes, 0))
+            units, nodes = prior.grid.units, prior.grid.nodes
+            mean = (nodes.weight[0][:, None] * prior.grid.beta[0]).sum(axis=0)
+            mu = units.centre[0] + units.unit[0] * mean
+            tau2 = np.full(len(mu), units.unit[0] ** 2 * nodes.tau2[0])
             return _parts(model, prior.pi[0], mu, tau2)
         case ScaleMixture():
             parts = prior.components
-            centre, unit = float(prior.scale.centre[0]), float(prior.scale.unit[0])
+            centre, unit = float(prior.units.centre[0]), float(prior.units.unit[0])
             mu = np.full(parts.pi.shape[1], centre + unit * float(parts.mu[0, 0]))
             return _parts(model, parts.pi[0], mu, unit**2 * parts.tau2[0])
-        case OwnPriors():
-            names, share = _groups(est, prior.members.labels[prior.members.keys])
+        case GroupPriors():
+            names, share = _groups(est, prior.index.labels[prior.index.keys])
             return _parts(model, share, prior.prior.mu, prior.prior.tau2, names)
-        case OwnMeans():
-            names, share = _groups(est, prior.members.labels[prior.members.keys])
-            scale, nodes = prior.grid.scale, prior.grid.nodes
-            mu = scale.centre[0] + scale.unit[0] * (prior.grid.mu * nodes.weight[0]).sum(axis=1)
-            tau2 = np.full(len(mu), scale.unit[0] ** 2 * _mean_tau2(nodes, 0))
+        case GroupMeans():
+            names, share = _groups(est, prior.index.labels[prior.index.keys])
+            units, nodes = prior.grid.units, prior.grid.nodes
+            mu = units.centre[0] + units.unit[0] * (prior.grid.beta * nodes.weight[0]).sum(axis=1)
+            tau2 = np.full(len(mu), units.unit[0] ** 2 * nodes.tau2[0])
             return _parts(model, share, mu, tau2, names)
         case Regression():
-            scale = prior.grid.scale
-            return _around(est, float(scale.unit[0] ** 2) * _mean_tau2(prior.grid.nodes, 0))
+            unit = float(prior.grid.units.unit[0])
+            return _around(est, unit**2 * float(prior.grid.nodes.tau2[0]))
     return None
-
-
-def _mean_tau2(nodes: Nodes, row: int) -> float:
-    return float((nodes.weight[row] * nodes.s[row] * nodes.c[row]).sum())
 
 
 def _parts(
