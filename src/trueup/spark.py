@@ -48,9 +48,9 @@ def estimate(
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
-    groups: str | None = None,
-    covariates: str | Sequence[str] = (),
-    gold: Mapping[Any, float] | str | None = None,
+    groups: Any = None,
+    covariates: Any = None,
+    gold: Any = None,
     bias: bool = False,
     caution: float = CAUTION,
     level: float = 0.95,
@@ -74,10 +74,12 @@ def estimate(
     ----------
     frame : Spark DataFrame
         One answer per row, in any order, of any size; missing answers are dropped and counted.
-    groups, covariates : str, sequence of str
-        Columns of the frame, the same for all rows of a question.
-    gold : mapping or str, optional
-        Known truths of some questions, by question id; or a column of the frame, null where unknown.
+    groups, covariates : str, mapping, frame or path, optional
+        Columns of the frame, the same for all rows of a question, or tables by question id as for `trueup.estimate`,
+        which must fit into the memory of the driver and of each executor. Several columns and files of covariates may
+        be given in a list.
+    gold : str, mapping, frame or path, optional
+        Known truths of some questions: a column of the frame, null where unknown, or a table by question id.
     partitions : int, optional
         Partitions of the answers; default: as many as tasks run at a time, or more for many answers.
     method, shrink, variance, bias, caution, level, max_iter, tol, seed, progress
@@ -107,9 +109,7 @@ def estimate(
             bounds=bounds,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
-            groups=groups,
-            covariates=covariates,
-            gold=gold,
+            question_data=QuestionDataRequest(groups, covariates, gold, question),
             partitions=partitions,
         )
         try:

@@ -136,7 +136,7 @@ def _on_spark(
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
 
-    frame = answers_frame(session_at(where.master), file, reading)
+    frame = answers_frame(session_at(where.master), file, reading, reading.question_data())
     return spark.compare(frame, methods, truth, **_reads(reading), **options)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from trueup.answers.answers import Answers
@@ -89,7 +90,7 @@ class Reading(Form):
     def question_data(
         self,
         groups: str | None = None,
-        covariates: list[str] | None = None,
+        covariates: "Sequence[str] | None" = None,
         gold: str | None = None,
         gold_argument: str = "gold",
     ) -> "QuestionDataRequest":

@@ -18,10 +18,12 @@ from trueup._estimate import make_plan
 from trueup.algorithms import find, names, run
 from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError
+from trueup.io.question_data import QuestionDataRequest
 from trueup.pipeline.solve import COLUMNS, solve
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ RULES = ("adaptive", "normal", "mixture", "paper", "stein", "mebe", "morris", "s
 def on_spark(frame: Any, **options: Any) -> SparkEngine:
     from trueup.engines.spark import SparkEngine
 
+    known = {
+        name: options.pop(name) for name in ("groups", "covariates", "gold") if name in options
+    }
+    options["question_data"] = QuestionDataRequest(**known)
     rows = session().createDataFrame(frame)
     return SparkEngine(rows, **{"partitions": 2, "block_answers": 60, **options})
 
@@ -191,6 +197,51 @@ def test_what_is_known_of_questions_agrees_with_memory(
     assert (found.calibration is not None) == ("gold" in known)
     if model is not None:
         assert found.moved.models == [model]
+
+
+@pytest.mark.parametrize("ids", ["text", "whole", "fraction", "date"])
+def test_tables_mean_what_they_mean_in_memory(ids: str, tmp_path: Path) -> None:
+    """Mappings, frames and files; some of their questions nobody answered, and not all questions have a value."""
+    import datetime as dt
+
+    import pandas as pd
+
+    def of(j: int) -> Any:
+        if ids == "date":
+            return dt.date(2024, 1, 1) + dt.timedelta(j)
+        return f"q{j}" if ids == "text" else j / 4 if ids == "fraction" else j
+
+    frame = sparse(40, 8)
+    number = frame["question"].str[1:].astype(int)
+    frame["question"] = [of(j) for j in number]
+    frame["size"] = number % 5 + 0.5
+    some = [j for j in range(50) if j % 3]
+    age = pd.DataFrame({"question": [of(j) for j in range(50)], "age": np.arange(50) % 7 / 3})
+    known: dict[str, Any] = {
+        "groups": {of(j): j % 4 for j in some},
+        "covariates": age,
+        "gold": pd.Series({of(j): float(j) for j in some}),
+    }
+    if ids in ("text", "whole"):
+        path = tmp_path / "sizes.csv"
+        age.to_csv(path, index=False)
+        known["covariates"] = ["size", path]
+    engine = on_spark(frame, **known)
+    expected = QuestionDataRequest(**known).read(Answers.from_frame(frame), frame)
+    assert expected.groups is not None
+    assert expected.covariates is not None
+    order = Answers.from_frame(frame).question_ids.sort_order()
+    n_covariates = len(expected.covariates.names)
+    assert engine.question_vectors == QuestionVectors(True, n_covariates)
+    names = [*map(vectors.covariate, range(n_covariates)), vectors.GOLD, vectors.GROUP]
+    *covariates, gold, group = by_question(engine, *names)
+    np.testing.assert_array_equal(np.array(covariates).T, expected.covariates.values[order])
+    np.testing.assert_array_equal(gold, expected.gold[order])  # type: ignore[index]
+    # Groups are numbered in any order, from -1 for none.
+    pairs = set(zip(group.tolist(), expected.groups.codes[order].tolist(), strict=True))
+    assert len(pairs) == len(set(group)) == len(expected.groups.ids) + 1
+    assert (-1.0, -1) in pairs
+    engine.close()
 
 
 def test_blocks_hold_the_answers(engines: tuple[SparkEngine, MemoryEngine]) -> None:
@@ -360,15 +411,22 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"g": ["x", "y", "y"], "question": ["a", "a", "b"]}, {"groups": "g"}, '"a" has two labels, "x" and "y"'),
     ({"z": [1.0, 2.0, 2.0], "question": ["a", "a", "b"]}, {"covariates": "z"}, '"a" has two values of "z"'),
     ({"z": [1.0, None, None]}, {"covariates": ["z"]}, '2 questions without a value of "z", first "b"'),
-    ({"z": ["1", "many", "2"]}, {"covariates": "z"}, 'such as "many". Give finite numbers; use groups='),
-    ({}, {"groups": {"a": "x"}}, "groups: on a cluster it is the name of a column"),
-    ({}, {"covariates": [np.zeros(3)]}, "covariates: on a cluster it is the name of a column"),
-    ({}, {"gold": {"a": 1.0, "z": 2.0, "y": 2.0}}, 'gold: 2 questions of it are not in the answers, first "z"'),
-    ({}, {"gold": {1: 1.0}}, "gold: its questions must be string as those of the answers"),
+    ({"z": ["1", "many", "2"]}, {"covariates": "z"}, '^covariates: question "b" has the "z" "many", which is not a us'),
+    ({"z": [1.0, 2.0, 1e200]}, {"gold": "z"}, '^gold: question "c" has the "z" 1e.200, which is not a usable number'),
+    ({"t": [None, None, None]}, {"gold": "t"}, "^gold: found no truth, all are empty"),
+    ({}, {"groups": "knd"}, '^groups: Column "knd": not found'),
+    ({}, {"groups": "question"}, "^groups: .*holds the questions themselves"),
+    ({}, {"groups": "none.csv"}, '^groups: File "none.csv": not found'),
+    ({}, {"groups": ["x", "y", "y"]}, "^groups: found values without question ids"),
+    ({}, {"covariates": [np.zeros(3)]}, "^covariates: found values without question ids"),
+    ({}, {"covariates": {"a": 1.0, "b": None}}, '^covariates: 2 questions without a value of "covariate", first "b"'),
+    ({}, {"gold": {1: 1.0}}, '^gold: found no question that is in the answers. It has 1, the answers have "a", "b"'),
+    ({}, {"gold": {"A": 1.0}}, "They differ in spaces or capitals"),
+    ({}, {"gold": {"question": ["a", "a"], "truth": [1.0, 2.0]}}, '"a" has two values of "truth", 1.0 and 2.0'),
     ({}, {"gold": {"a": -1.0}, "transform": "log"}, '"a" has the truth -1, but log needs truths above'),
     ({"t": [None, 5.0, None]}, {"gold": "t", "bounds": (0.0, 4.0)}, '"b" has the truth 5, but the bounds are 0 and 4'),
     ({"t": [1.0, 2.0, 2.0], "question": ["a", "a", "b"]}, {"gold": "t"}, 'gold: question "a" has two values of "t"'),
-    ({}, {"gold": [1.0, 2.0, 3.0]}, "gold: on a cluster it is a mapping from question to truth"),
+    ({}, {"gold": [1.0, 2.0, 3.0]}, "^gold: found values without question ids"),
     ({"answer": [[1.0], [2.0], [3.0]]}, {}, 'holds "array<double>" values, not numbers'),
     ({"worker": [[1.0], [2.0], [3.0]]}, {}, "cannot be told apart as ids"),
 ]  # fmt: skip
@@ -491,7 +549,7 @@ def test_files_of_answers_and_beside_them_are_taken_on_the_command_line(
     named = ["estimate", str(tmp_path / "answers?.parquet"), "--engine", "spark"]
     chosen = ["--method", "mean", "--shrink", "normal", "--out", str(tmp_path / "out.parquet")]
     (tmp_path / "others.csv").write_text("question,group\nx,film\ny,book")
-    with pytest.raises(TrueupError, match="--groups: found no question that is in the answers"):
+    with pytest.raises(TrueupError, match="groups: found no question that is in the answers"):
         app([*named, "--groups", str(tmp_path / "others.csv"), *chosen])
     app([*named, *paths, *chosen], result_action="return_value")
     assert "Compared with 12 known truths" in capsys.readouterr().out

@@ -25,8 +25,9 @@ def read(path: Path, **options: Any) -> Any:
     from trueup.cli.on_spark import answers_frame
     from trueup.cli.read_options import Reading
 
-    further = {name: options.pop(name) for name in ("groups", "covariates") if name in options}
-    frame = answers_frame(session(), str(path), Reading(**options), **further)
+    groups = options.pop("groups", None)
+    reading = Reading(**options)
+    frame = answers_frame(session(), str(path), reading, reading.question_data(groups))
     return sorted(map(tuple, frame.collect()), key=str)
 
 

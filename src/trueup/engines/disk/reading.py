@@ -19,7 +19,7 @@ from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepa
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
-from trueup.io.question_data.tables import choose_named
+from trueup.io.question_data import QuestionColumns
 from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
@@ -84,13 +84,9 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
     variances = [name for name in (asked.answer_variance, known) if name]
     with labelled(files[0].label):
         roles = choose(files[0].names, **asked.columns, panel=None, numbers=variances)
-    groups = () if asked.group is None else (asked.group,)
-    gold = () if asked.gold is None else (asked.gold,)
-    for argument, names in (("groups", groups), ("covariates", asked.covariates), ("gold", gold)):
-        if names:
-            with labelled(argument), labelled(files[0].label):
-                choose_named(files[0].names, names, roles.question, argument)
-    check_alike(files, [*roles.names, *groups, *asked.covariates, *gold])
+    columns = QuestionColumns(asked.group, asked.covariates, asked.gold)
+    columns.check(files[0].names, roles.question, files[0].label)
+    check_alike(files, [*roles.names, *columns.names])
     return Plan(
         question=roles.question,
         worker=roles.worker,

@@ -18,7 +18,7 @@ from trueup.answers.build import NAMED, centre_in_place
 from trueup.answers.build import merge_repeated as merge
 from trueup.answers.dense_block import CompleteBlock
 from trueup.core.sampling import id_hashes
-from trueup.engines.spark.question_data import Attributes, plain
+from trueup.engines.spark.question_data import SparkQuestionData, plain
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 STORED = (
     "part int, number int, questions bigint, answers bigint, faults string, total double, indptr binary, "
     "workers binary, values binary, precision binary, centre binary, hashes binary, ids binary, known binary, "
-    "found binary"
+    "truths bigint"
 )
 #: Those that say what is in a block, and those that a visit needs.
-ABOUT = ("part", "number", "questions", "answers", "faults", "total", "found")
+ABOUT = ("part", "number", "questions", "answers", "faults", "total", "truths")
 VISITED = (
     *("part", "number", "indptr", "workers", "values", "precision", "centre", "hashes"),
     "known",
@@ -53,14 +53,14 @@ class Plan(NamedTuple):
         On which the answers are combined.
     size : int
         Answers of a block, unless a single question has more.
-    attributes : Attributes
-        What is known of the questions.
+    question_data : SparkQuestionData
+        What is known about the questions.
     """
 
     worker_ids: Any
     scale: Scale
     size: int
-    attributes: Attributes = Attributes()
+    question_data: SparkQuestionData = SparkQuestionData()
 
     def maker(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
         """Return what turns the rows of a partition, sorted by question, worker and answer, into blocks."""
@@ -114,11 +114,11 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
     question, fresh = _questions(rows)
     answered = pc.is_valid(rows["answer"]).to_numpy()
     starts = np.flatnonzero(fresh)
-    told = np.logical_or.reduceat(answered, starts)
-    if not told.any():
+    has_answer = np.logical_or.reduceat(answered, starts)
+    if not has_answer.any():
         return None
-    ids = question.take(pa.array(starts[told]))
-    known = plan.attributes.read(rows, starts, told, ids, plan.scale)
+    ids = question.take(pa.array(starts[has_answer]))
+    known = plan.question_data.read(rows, starts, has_answer, ids, plan.scale)
     if not answered.all():
         rows = rows.filter(pa.array(answered)).combine_chunks()
         question, fresh = _questions(rows)
@@ -167,7 +167,7 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
         "hashes": _bytes(id_hashes(ids)),
         "ids": write_ids(ids),
         "known": _bytes(known.vectors) if len(known.vectors) else None,
-        "found": known.found.tobytes() if len(known.found) else None,
+        "truths": known.n_truths,
     }
     return one_row(row, STORED)
 
@@ -315,7 +315,7 @@ def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) 
         for kind, (count, some) in json.loads(row["faults"] or "{}").items():
             before = found.get(kind, (0, []))
             found[kind] = before[0] + count, before[1] + some
-    plan.attributes.check(found)
+    plan.question_data.check(found, sum(row["truths"] for row in about))
     if "outside" in found:
         count, some = found["outside"]
         shown = ", ".join(str(value) for value in sorted(some)[:NAMED])

@@ -11,7 +11,6 @@ Only DataFrame operations are used, hence it works with Spark Connect, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -34,10 +33,10 @@ from trueup.engines.spark.tasks import (
     writer,
 )
 from trueup.errors import AnswersError, TrueupError, quoted
-from trueup.io.question_data.truths import Truths
+from trueup.io.question_data import QuestionDataRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -127,12 +126,8 @@ class SparkEngine:
         The scale on which answers are combined, see `trueup.answers.scale.Scale`.
     answer_variance, worker_variance
         As in `Answers.from_frame`.
-    groups : str, optional
-        Column with the group of each question.
-    covariates : str or sequence of str
-        Columns with numbers known of each question.
-    gold : mapping or str, optional
-        Known truths of some questions, by question id, or a column with them.
+    question_data : QuestionDataRequest, optional
+        Groups, covariates and gold truths: columns of the frame, or tables by question id.
     partitions : int, optional
         Partitions of the blocks. Default: as many as tasks run at a time, or more for many answers.
     block_answers : int
@@ -154,16 +149,14 @@ class SparkEngine:
         bounds: tuple[float, float] | None = None,
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
-        groups: str | None = None,
-        covariates: str | Sequence[str] = (),
-        gold: Mapping[Any, float] | str | None = None,
+        question_data: QuestionDataRequest | None = None,
         partitions: int | None = None,
         block_answers: int = BLOCK_ANSWERS,
     ) -> None:
         _check_frame(frame)
         _check_duplicates(duplicates)
-        names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-        _check_columns(groups, names, gold)
+        request = question_data or QuestionDataRequest()
+        request.check_by_id(available=frame.columns)
         scale = Scale(transform, bounds)
         census = take_census(
             frame,
@@ -172,25 +165,18 @@ class SparkEngine:
             answer=answer,
             answer_variance=answer_variance,
             worker_variance=worker_variance,
-            groups=groups,
-            covariates=tuple(dict.fromkeys(names)),
-            gold=gold if isinstance(gold, str) else None,
+            columns=request.columns(frame.columns),
         )
-        ids, attributes = census.worker_ids, census.attributes
-        question_type = census.rows.schema["question"].dataType
-        if isinstance(gold, Mapping):
-            truths = Truths.read(gold, _arrow_type(question_type), scale)
-            attributes = attributes._replace(truths=truths)
+        ids = census.worker_ids
+        known = census.question_data.with_tables(request, frame.columns, census.rows, scale)
         parts = partitions or _partitions(frame, census.n_answers)
-        plan = Plan(ids.values, scale, max(block_answers, len(ids)), attributes)
+        plan = Plan(ids.values, scale, max(block_answers, len(ids)), known)
         rows = census.rows.repartition(parts, "question")
         rows = rows.sortWithinPartitions("question", "worker", "answer")
         blocks = rows.mapInArrow(plan.maker(), STORED).persist()
         try:
             about = blocks.select(*ABOUT).collect()
             n_duplicates = check_faults(about, census.n_answers, plan, duplicates)
-            if attributes.truths is not None:
-                attributes.truths.check_found(_found(about, len(attributes.truths.ids)))
         except BaseException:
             _forget(blocks)
             raise
@@ -207,9 +193,9 @@ class SparkEngine:
             n_missing=census.n_missing,
             n_duplicates=n_duplicates,
         )
-        self._stored = _Stored(blocks, parts, Reader(len(ids), unit, attributes.names))
-        self.question_vectors = attributes.question_vectors
-        self._question_type = question_type
+        self._stored = _Stored(blocks, parts, Reader(len(ids), unit, known.names))
+        self.question_vectors = known.question_vectors
+        self._question_type = census.rows.schema["question"].dataType
         self._n_workers = len(ids)
         self._layer = Layer()
         self._recipes: dict[str, Recipe] = {}
@@ -379,33 +365,6 @@ def _check_duplicates(duplicates: str) -> None:
             'duplicates: "first" asks for an order, and the rows of a Spark DataFrame have none. Pass '
             'duplicates="mean" to average them, or leave one row of each before.'
         )
-
-
-def _check_columns(groups: object, covariates: Sequence[object], gold: object) -> None:
-    """Refuse forms that need all questions in memory."""
-    for argument, given in (("groups", groups), *(("covariates", each) for each in covariates)):
-        if not isinstance(given, str | None):
-            raise TrueupError(
-                f"{argument}: on a cluster it is the name of a column of the answers. Join it to them first."
-            )
-    if not isinstance(gold, Mapping | str | None):
-        raise TrueupError(
-            "gold: on a cluster it is a mapping from question to truth, or the name of a column of the answers."
-        )
-
-
-def _arrow_type(kind: Any) -> Any:
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    return to_arrow_type(kind)
-
-
-def _found(about: list[Any], count: int) -> Bools:
-    """Tell which of the truths were found in some block."""
-    found = np.zeros(count, dtype=bool)
-    for row in about:
-        found[np.frombuffer(row["found"] or b"", dtype=np.int64)] = True
-    return found
 
 
 def _partitions(frame: DataFrame, n_answers: int) -> int:

@@ -13,10 +13,12 @@ import numpy as np
 
 from trueup.answers.build import known_variance
 from trueup.core.libraries import need
-from trueup.engines.spark.question_data import GOLD, GROUP, Attributes
+from trueup.engines import vectors
+from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import MISSING_TEXTS
+from trueup.io.question_data.match import unusable
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
     from trueup.io.columns import Roles
+    from trueup.io.question_data import QuestionColumns
 
 NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)"
 # Java reads these: i for either case, U for spaces of any script.
@@ -51,8 +54,8 @@ class Census:
         All workers, in order of their ids.
     worker_variance : array or None
         Known variance of each worker, NaN where unknown.
-    attributes : Attributes
-        What the rows tell of the questions.
+    question_data : SparkQuestionData
+        What the rows say about the questions.
     n_rows, n_missing, n_answers : int
         Rows, and how many of them have no answer or one.
     """
@@ -60,7 +63,7 @@ class Census:
     rows: DataFrame
     worker_ids: Ids
     worker_variance: Floats | None
-    attributes: Attributes
+    question_data: SparkQuestionData
     n_rows: int
     n_missing: int
     n_answers: int
@@ -74,9 +77,7 @@ def take_census(
     answer: str,
     answer_variance: str | None,
     worker_variance: str | Mapping[Any, float] | None,
-    groups: str | None = None,
-    covariates: tuple[str, ...] = (),
-    gold: str | None = None,
+    columns: QuestionColumns,
 ) -> Census:
     """Look at all rows once: find the workers, count what is missing, refuse what cannot be used.
 
@@ -89,24 +90,31 @@ def take_census(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
             "that of its answers if both are known."
         )
-    columns = (answer_variance, known, groups, *covariates, gold)
-    further = [name for name in columns if name is not None]
+    variances = [name for name in (answer_variance, known) if name is not None]
     roles = choose(
-        frame.columns, question=question, worker=worker, answer=answer, panel=None, numbers=further
+        frame.columns,
+        question=question,
+        worker=worker,
+        answer=answer,
+        panel=None,
+        numbers=variances,
     )
+    columns.check(frame.columns, roles.question)
     numbers = {ANSWER: roles.answer}
     if answer_variance is not None:
         numbers[VARIANCE] = answer_variance
     if known is not None:
         numbers[KNOWN] = known
-    attributes = Attributes(groups, covariates, gold)
-    numbers |= {part: name for part, name in attributes.columns.items() if part != GROUP}
-    table = _table(frame, roles, numbers, groups)
+    question_data = SparkQuestionData(columns)
+    numbers |= {
+        part: name for part, name in question_data.column_of.items() if part != vectors.GROUP
+    }
+    table = _table(frame, roles, numbers, columns.groups)
     counts = _count(table, numbers)
     _check(frame, roles, numbers, counts)
-    if groups is not None:
-        attributes = attributes._replace(labels=_labels(table, groups))
-    return _census(table, counts, numbers, worker_variance, attributes)
+    if columns.groups is not None:
+        question_data = question_data._replace(labels=_labels(table, columns.groups))
+    return _census(table, counts, numbers, worker_variance, question_data)
 
 
 def _table(
@@ -121,7 +129,7 @@ def _table(
         value, bad = _number(frame, name, part)
         columns += [value.alias(part), bad.alias(f"bad_{part}")]
     if groups is not None:
-        columns.append(_label(frame, groups).alias(GROUP))
+        columns.append(_label(frame, groups).alias(vectors.GROUP))
     return frame.select(*columns)
 
 
@@ -170,8 +178,9 @@ def _labels(table: DataFrame, groups: str) -> Any:
     """Return all labels in order, a pyarrow array."""
     import pyarrow.compute as pc
 
-    some = table.select(GROUP).where(table[GROUP].isNotNull()).distinct().limit(MOST_LABELS + 1)
-    labels = some.toArrow()[GROUP].combine_chunks()
+    given = table.select(vectors.GROUP).where(table[vectors.GROUP].isNotNull())
+    some = given.distinct().limit(MOST_LABELS + 1)
+    labels = some.toArrow()[vectors.GROUP].combine_chunks()
     if len(labels) > MOST_LABELS:
         raise AnswersError(
             f"groups: column {quoted(groups)} has more than {MOST_LABELS:,} labels. Groups are of questions that are "
@@ -237,7 +246,10 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
         return pc.sum(counts[name]).as_py() or 0
 
     for part, name in numbers.items():
-        remedy = _remedy(part)
+        if part not in (ANSWER, VARIANCE, KNOWN):
+            if found(f"bad_{part}") or found(f"large_{part}"):
+                raise _unusable(frame, roles, name, part)
+            continue
         if count := found(f"bad_{part}"):
             examples = _examples(frame, name, _number(frame, name, part)[1])
             raise fault(
@@ -246,7 +258,9 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 n_rows,
                 ("is not a number", "are not numbers"),
                 examples,
-                remedy or "Remove or mend these rows.",
+                'Remove or mend these rows, or pass answer="other_column".'
+                if part == ANSWER
+                else "Remove or mend these rows.",
             )
         if count := found(f"inf_{part}"):
             raise fault(
@@ -285,15 +299,18 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
             )
 
 
-def _remedy(part: str) -> str:
-    """Say what to do about what is no number, where that depends on what it was to be."""
-    if part == ANSWER:
-        return 'Remove or mend these rows, or pass answer="other_column".'
-    if part == GOLD:
-        return "Give a finite number, or nothing where the truth is unknown."
-    if part.startswith("covariate-"):
-        return "Give finite numbers; use groups= for labels."
-    return ""
+def _unusable(frame: DataFrame, roles: Roles, name: str, part: str) -> AnswersError:
+    """Build the error about the first covariate or truth, in order of the questions, that is not a usable number."""
+    from pyspark.sql import functions
+
+    value, bad = _number(frame, name, part)
+    rows = frame.where(bad | (functions.abs(value) > LARGEST_ANSWER)).select(
+        _id(frame, roles.question, QUESTION).alias(QUESTION), _column(name).alias("value")
+    )
+    row = rows.orderBy(QUESTION).limit(1).collect()[0]
+    argument = "gold" if part == vectors.GOLD else "covariates"
+    error = unusable(row[QUESTION], name, row["value"], argument)
+    return AnswersError(f"{argument}: {error}")
 
 
 def _examples(frame: DataFrame, name: str, bad: Column) -> str:
@@ -317,7 +334,7 @@ def _census(
     counts: Any,
     numbers: Mapping[str, str],
     worker_variance: Any,
-    attributes: Attributes,
+    question_data: SparkQuestionData,
 ) -> Census:
     """Put the workers in order, and what is known of them."""
     import pyarrow as pa
@@ -329,13 +346,13 @@ def _census(
     ids = counts[WORKER].combine_chunks()
     needed = [QUESTION, WORKER, ANSWER] + ([VARIANCE] if VARIANCE in numbers else [])
     wanted = table[ANSWER].isNotNull()
-    if attributes.columns:
+    if question_data.column_of:
         wanted |= table[QUESTION].isNotNull()
     return Census(
-        rows=table.where(wanted).select(*needed, *attributes.columns),
+        rows=table.where(wanted).select(*needed, *question_data.column_of),
         worker_ids=Ids(ids),
         worker_variance=_known(counts, Ids(ids), numbers, worker_variance),
-        attributes=attributes,
+        question_data=question_data,
         n_rows=n_rows,
         n_missing=n_rows - n_answers,
         n_answers=n_answers,

@@ -1,8 +1,8 @@
-"""What is known of the questions besides their answers, on a cluster: vectors over the questions of a block.
+"""Groups, covariates and gold truths of answers on a cluster: vectors over the questions of a block.
 
-Groups, covariates and, where they are a column, gold truths travel with the rows of the answers until blocks are made;
-gold truths given by question travel with the function that makes them. A row without an answer may still tell what its
-question has.
+Columns of the answers travel with their rows until blocks are made; a row without an answer may still say something
+about its question. Tables by question are read on the driver as for answers in memory, with only the ids of the
+questions looked up on the cluster, and travel with the function that makes the blocks.
 """
 
 from __future__ import annotations
@@ -12,81 +12,135 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.answers.build import NAMED
+from trueup.answers.scale import check_truths, unfit_truth, unfit_truths
+from trueup.engines import vectors
 from trueup.engines.vectors import QuestionVectors
-from trueup.errors import AnswersError, counted, quoted
-from trueup.io.question_data.truths import refused, unfit
+from trueup.errors import quoted
+from trueup.io.question_data import QuestionColumns
+from trueup.io.question_data.match import QuestionsById, missing_covariates, two_values
+from trueup.io.question_data.request import no_truth
+from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
 
     from trueup.answers.scale import Scale
-    from trueup.core.arrays import Bools, Floats, Ints
-    from trueup.io.question_data.truths import Truths
+    from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.io.question_data import QuestionDataRequest
 
-#: The vectors of groups and truths; those of covariates are numbered.
-GROUP, GOLD = "group", "gold"
+#: Ids of the answers that show what they are like, where no id of a table is one of them.
+EXAMPLES = 1000
 
 
-class Told(NamedTuple):
-    """What the rows of a block tell of its questions.
+class QuestionTable(NamedTuple):
+    """Vectors over some questions: their ids (a pyarrow array), and one number for each of them."""
+
+    ids: Any
+    values: dict[str, Floats]
+
+    def find(self, ids: Any) -> dict[str, Floats]:
+        """Return the numbers of these questions; NaN, or -1 for no group, where there are none."""
+        import pyarrow.compute as pc
+
+        place = pc.index_in(ids, value_set=self.ids.cast(ids.type)).fill_null(-1).to_numpy()
+        return {
+            name: np.append(values, -1.0 if name == vectors.GROUP else np.nan)[place]
+            for name, values in self.values.items()
+        }
+
+
+class BlockQuestionData(NamedTuple):
+    """What is known about the questions of a block.
 
     Attributes
     ----------
     vectors : array
-        A row for each name of the attributes.
+        A row for each of `SparkQuestionData.names`.
     faults : dict
-        How often something is wrong, and examples; see `Attributes.check`.
-    found : array
-        Places among the truths given by question of those that are here.
+        How often something is wrong, and examples; see `SparkQuestionData.check`.
+    n_truths : int
+        Number of questions with a known truth.
     """
 
     vectors: Floats
     faults: dict[str, Any]
-    found: Ints
+    n_truths: int
 
 
-class Attributes(NamedTuple):
-    """What is known of the questions.
+class SparkQuestionData(NamedTuple):
+    """What is known about the questions, and where it comes from.
 
     Attributes
     ----------
-    groups : str or None
-        Column with labels.
-    covariates : tuple of str
-        Columns with numbers.
-    gold : str or None
-        Column with truths.
+    columns : QuestionColumns
+        Columns of the answers.
     labels : pyarrow array or None
-        The labels of all groups: a question has the number of its own, -1 without one.
-    truths : Truths or None
-        Truths by question.
+        The labels of the column of groups: a question has the number of its own, -1 without one.
+    tables : tuple of QuestionTable
+        Everything else.
+    covariate_names : tuple of str
+        Names of the covariates of the tables, which come after those of the columns.
     """
 
-    groups: str | None = None
-    covariates: tuple[str, ...] = ()
-    gold: str | None = None
+    columns: QuestionColumns = QuestionColumns()
     labels: Any = None
-    truths: Truths | None = None
+    tables: tuple[QuestionTable, ...] = ()
+    covariate_names: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> dict[str, str]:
+    def column_of(self) -> dict[str, str]:
         """The vectors that come with the rows, and the column of each."""
-        columns = {} if self.groups is None else {GROUP: self.groups}
-        columns |= {f"covariate-{k}": name for k, name in enumerate(self.covariates)}
-        return columns if self.gold is None else {**columns, GOLD: self.gold}
+        groups, covariates, gold = self.columns
+        columns = {} if groups is None else {vectors.GROUP: groups}
+        columns |= {vectors.covariate(k): name for k, name in enumerate(covariates)}
+        return columns if gold is None else {**columns, vectors.GOLD: gold}
 
     @property
     def names(self) -> tuple[str, ...]:
         """All vectors."""
-        return (*self.columns, *([] if self.truths is None else [GOLD]))
+        return (*self.column_of, *(name for table in self.tables for name in table.values))
 
     @property
     def question_vectors(self) -> QuestionVectors:
-        """What a second step is told that there is."""
-        return QuestionVectors(self.groups is not None, len(self.covariates))
+        """Which groups and covariates there are."""
+        n_covariates = len(self.columns.covariates) + len(self.covariate_names)
+        return QuestionVectors(vectors.GROUP in self.names, n_covariates)
 
-    def read(self, rows: Any, starts: Ints, told: Bools, ids: Any, scale: Scale) -> Told:
-        """Read what the rows of a block tell.
+    def with_tables(
+        self,
+        request: QuestionDataRequest,
+        available: Sequence[str],
+        rows: DataFrame,
+        scale: Scale,
+    ) -> SparkQuestionData:
+        """Read the tables of a request, all that is not an available column; `rows` are the answers."""
+        tables: list[QuestionTable] = []
+        names: list[str] = []
+        for table in request.tables(available):
+            ids = ClusterIds(rows)
+            data = table.read(QuestionsById(ids), partial=True)
+            values = {}
+            if data.groups is not None:
+                values[vectors.GROUP] = data.groups.codes.astype(np.float64)
+            if data.covariates is not None:
+                for name, column in zip(
+                    data.covariates.names, data.covariates.values.T, strict=True
+                ):
+                    number = len(self.columns.covariates) + len(names)
+                    values[vectors.covariate(number)] = column
+                    names.append(name)
+            if data.gold is not None:
+                check_truths(data.gold, scale, ids.id_of)
+                values[vectors.GOLD] = scale.forward(data.gold)
+            tables.append(QuestionTable(ids.found, values))
+        return self._replace(tables=tuple(tables), covariate_names=tuple(names))
+
+    def read(
+        self, rows: Any, starts: Ints, answered: Bools, ids: Any, scale: Scale
+    ) -> BlockQuestionData:
+        """Read what is known about the questions of a block.
 
         Parameters
         ----------
@@ -94,37 +148,40 @@ class Attributes(NamedTuple):
             Ordered by question.
         starts : array
             First row of each question.
-        told : array
-            Whether a question has an answer; of others nothing is asked.
+        answered : array
+            Whether a question has an answer; others do not count.
         ids : pyarrow array
             Those that have one.
         """
-        vectors, faults, found = [], {}, np.zeros(0, dtype=np.int64)
-        for name in self.columns:
-            each = self._codes(rows[name]) if name == GROUP else rows[name].to_numpy()
+        known: dict[str, Floats] = {}
+        faults: dict[str, Any] = {}
+        for name in self.column_of:
+            values = self._codes(rows[name]) if name == vectors.GROUP else rows[name].to_numpy()
             # Neither looks at NaN where there is a number.
-            least, most = (pick.reduceat(each, starts)[told] for pick in (np.fmin, np.fmax))
+            least, most = (pick.reduceat(values, starts)[answered] for pick in (np.fmin, np.fmax))
             two = np.flatnonzero(least < most)
             if len(two):
                 some = zip(_some(ids, two), least[two].tolist(), most[two].tolist(), strict=False)
-                faults[f"two {name}"] = [len(two), [list(each) for each in some]]
-            without = np.flatnonzero(np.isnan(least))
-            if name not in (GROUP, GOLD) and len(without):
-                faults[f"no {name}"] = [len(without), _some(ids, without)]
-            if name == GROUP:
+                faults[f"two {name}"] = [len(two), [list(example) for example in some]]
+            if name == vectors.GROUP:
                 least = np.where(np.isnan(least), -1.0, least)
-            if name == GOLD:
-                bad, rule = unfit(least, scale)
-                if bad.any():
-                    first = [*_some(ids, np.flatnonzero(bad)[:1]), float(least[bad][0]), rule]
-                    faults["truths"] = [int(bad.sum()), [first]]
-                least = scale.forward(np.where(bad, np.nan, least))
-            vectors.append(least)
-        if self.truths is not None:
-            places = self.truths.find(ids)
-            found = places[places >= 0]
-            vectors.append(self.truths.at(places))
-        return Told(np.array(vectors).reshape(-1, len(ids)), faults, found)
+            if name == vectors.GOLD:
+                unfit, rule = unfit_truths(least, scale)
+                if unfit.any():
+                    first = [*_some(ids, np.flatnonzero(unfit)[:1]), float(least[unfit][0]), rule]
+                    faults["truths"] = [int(unfit.sum()), [first]]
+                least = scale.forward(np.where(unfit, np.nan, least))
+            known[name] = least
+        for table in self.tables:
+            known |= table.find(ids)
+        for name, values in known.items():
+            missing = np.flatnonzero(np.isnan(values))
+            if name != vectors.GOLD and len(missing):
+                faults[f"no {name}"] = [len(missing), _some(ids, missing)]
+        n_truths = int(np.sum(~np.isnan(known.get(vectors.GOLD, np.zeros(0)))))
+        return BlockQuestionData(
+            np.array(list(known.values())).reshape(-1, len(ids)), faults, n_truths
+        )
 
     def _codes(self, labels: Any) -> Floats:
         """Return the number of the label of each row, NaN where there is none."""
@@ -132,38 +189,102 @@ class Attributes(NamedTuple):
         import pyarrow.compute as pc
 
         codes = pc.index_in(labels, value_set=self.labels.cast(labels.type))
-        found: Floats = codes.cast(pa.float64()).to_numpy()
-        return found
+        numbers: Floats = codes.cast(pa.float64()).to_numpy()
+        return numbers
 
-    def check(self, faults: Mapping[str, tuple[int, list[Any]]]) -> None:
-        """Refuse what contradicts itself, is missing or cannot be used."""
-        for name, column in self.columns.items():
+    def check(self, faults: Mapping[str, tuple[int, list[Any]]], n_truths: int) -> None:
+        """Raise an error about values that contradict one another, are missing or cannot be used."""
+        for name, column in self.column_of.items():
             if f"two {name}" in faults:
-                question, *two = _first(faults[f"two {name}"][1])
-                what, argument = f"values of {quoted(column)}", GOLD
-                if name == GROUP:
+                question, *pair = _first(faults[f"two {name}"][1])
+                what, argument = f"values of {quoted(column)}", "covariates"
+                if name == vectors.GROUP:
                     what, argument = "labels", "groups"
-                    two = [self.labels[int(each)].as_py() for each in two]
-                elif name != GOLD:
-                    argument = "covariates"
-                raise AnswersError(
-                    f"{argument}: question {quoted(question)} has two {what}, {quoted(two[0])} and {quoted(two[1])}. "
-                    "Give one per question."
-                )
-            if f"no {name}" in faults:
-                count, some = faults[f"no {name}"]
-                first = quoted(_first([[each] for each in some])[0])
-                raise AnswersError(
-                    f"covariates: {counted(count, 'question')} without a value of {quoted(column)}, first {first}. "
-                    "Every question needs one: fill it in, or leave out this covariate."
-                )
+                    pair = [self.labels[int(code)].as_py() for code in pair]
+                elif name == vectors.GOLD:
+                    argument = "gold"
+                with labelled(argument):
+                    raise two_values(question, what, (pair[0], pair[1]))
+        for k, column in enumerate((*self.columns.covariates, *self.covariate_names)):
+            count, some = faults.get(f"no {vectors.covariate(k)}", (0, []))
+            if count:
+                with labelled("covariates"):
+                    raise missing_covariates(count, column, _first([[one] for one in some])[0])
         if "truths" in faults:
-            raise refused(*_first(faults["truths"][1]))
+            raise unfit_truth(*_first(faults["truths"][1]))
+        if self.columns.gold is not None and not n_truths:
+            raise no_truth("gold")
 
 
-def _some(ids: Any, at: Ints) -> list[Any]:
+class ClusterIds:
+    """The ids of the questions on a cluster, as `trueup.io.table.Ids`; those that were looked for have numbers.
+
+    Parameters
+    ----------
+    rows : Spark DataFrame
+        The answers, with columns "question" and "answer".
+
+    Attributes
+    ----------
+    found : pyarrow array
+        The ids that were looked for and have answers.
+    """
+
+    def __init__(self, rows: DataFrame) -> None:
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        self._rows = rows.where(rows["answer"].isNotNull()).select("question")
+        self._type = to_arrow_type(rows.schema["question"].dataType)
+        self.found: Any = pa.array([], type=self._type)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def id_of(self, number: int) -> object:
+        """Return the id of a number."""
+        return self.found[number].as_py()
+
+    def tolist(self, indices: Indices | None = None) -> list[object]:
+        """Return the ids of these numbers; without any, examples of the ids of all answers."""
+        if indices is not None:
+            return [self.id_of(number) for number in indices.tolist()]
+        some = self._rows.distinct().orderBy("question").limit(EXAMPLES).toArrow()
+        return list(some["question"].to_pylist())
+
+    def index_of(self, values: Iterable[object]) -> Ints:
+        """Return the number of the question of each value, -1 where there is none."""
+        import pyarrow as pa
+        from pyspark.sql import functions
+
+        wanted = list(values)
+        numbers = np.full(len(wanted), -1)
+        places = [place for place, value in enumerate(wanted) if self._may_be_id(value)]
+        if not places:
+            return numbers
+        ids = pa.array([wanted[place] for place in places], type=self._type)
+        table = pa.table({"id": ids, "row": pa.array(range(len(ids)))})
+        keys = functions.broadcast(self._rows.sparkSession.createDataFrame(table))
+        same = self._rows["question"] == keys["id"]
+        found = self._rows.join(keys, same).select("row").distinct().toArrow()
+        rows = np.sort(found["row"].to_numpy())
+        numbers[np.array(places)[rows]] = len(self.found) + np.arange(len(rows))
+        self.found = pa.concat_arrays([self.found, ids.take(rows)])
+        return numbers
+
+    def _may_be_id(self, value: object) -> bool:
+        """Tell whether the column of the questions could hold a value."""
+        import pyarrow as pa
+
+        try:
+            return value is not None and bool(pa.scalar(value, self._type).as_py() == value)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return False
+
+
+def _some(ids: Any, questions: Ints) -> list[Any]:
     """Return the first of these questions as they can be written down."""
-    return [plain(ids[int(each)].as_py()) for each in at[:NAMED]]
+    return [plain(ids[int(question)].as_py()) for question in questions[:NAMED]]
 
 
 def plain(value: Any) -> Any:
@@ -172,5 +293,5 @@ def plain(value: Any) -> Any:
 
 
 def _first(some: list[Any]) -> Any:
-    """Return the one whose question comes first; ids of a column are of one kind."""
-    return min(some, key=lambda each: each[0])
+    """Return the example whose question comes first; ids of a column are of one kind."""
+    return min(some, key=lambda example: example[0])

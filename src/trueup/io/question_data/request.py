@@ -8,6 +8,7 @@ many rows, as in a long table of answers, if they do not contradict one another.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ from trueup.io.question_data.match import labels, missing_covariates, numbers
 from trueup.io.question_data.tables import (
     VALUE_NAMES,
     TableReader,
+    choose_named,
     column_names,
     is_column,
     is_file_name,
@@ -43,6 +45,30 @@ class QuestionColumns(NamedTuple):
     groups: str | None = None
     covariates: tuple[str, ...] = ()
     gold: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, once."""
+        every = (self.groups, *self.covariates, self.gold)
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+    def check(self, available: Sequence[object], question: str, label: str = "") -> None:
+        """Check that each column is there once, and is not that of the questions.
+
+        Parameters
+        ----------
+        available
+            The columns there are.
+        question
+            Name of the column of the questions.
+        label
+            What messages call the source of the columns, such as a file.
+        """
+        for kind, value in zip(VALUE_NAMES, self, strict=True):
+            names = [value] if isinstance(value, str) else value
+            if names:
+                with labelled(kind), labelled(label) if label else nullcontext():
+                    choose_named(available, names, question, kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +147,7 @@ class QuestionDataRequest:
                     continue  # reading it says what is wrong
         return paths
 
-    def check_by_id(self, *, columns: bool = True) -> None:
+    def check_by_id(self, *, columns: bool = True, available: Sequence[object] = ()) -> None:
         """Check what was given for answers that are not in memory, before these are read.
 
         Files must exist, and values must come with the ids of their questions.
@@ -130,10 +156,12 @@ class QuestionDataRequest:
         ----------
         columns
             Whether columns of the answers may be named.
+        available
+            Columns of the answers, where they are known.
         """
         for kind, item in self._items:
             with labelled(self._argument(kind)):
-                if not is_column_name(item):
+                if not is_column_name(item, available):
                     _check_table(kind, item)
                 elif not columns:
                     raise _not_by_id(kind, quoted(item))
