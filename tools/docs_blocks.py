@@ -222,15 +222,15 @@ def in_empty_folder() -> Iterator[None]:
     from trueup.algorithms import registry
 
     before = {name: os.environ.get(name) for name in ("COLUMNS", "TRUEUP_DATA")}
-    known = dict(registry._known)  # noqa: SLF001
+    known = dict(registry._registered)  # noqa: SLF001
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["COLUMNS"] = WIDTH
         os.environ.pop("TRUEUP_DATA", None)
         try:
             yield
         finally:
-            registry._known.clear()  # noqa: SLF001
-            registry._known.update(known)  # noqa: SLF001
+            registry._registered.clear()  # noqa: SLF001
+            registry._registered.update(known)  # noqa: SLF001
             for name, value in before.items():
                 os.environ.pop(name, None)
                 if value is not None:

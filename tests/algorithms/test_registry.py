@@ -42,7 +42,7 @@ def test_a_wrong_name_gets_a_hint_and_the_list() -> None:
 
 
 def test_a_registered_algorithm_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_known", dict(registry._known))
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 
     @register
     @dataclass(frozen=True)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 PAIRS = st.tuples(
     st.sampled_from(["q1", "q2", "=q3", "é", "5"]), st.sampled_from(["ann", "bob", "7"])
 )
-ALGORITHMS, SHRINK_RULES = registry._ours, shrinkage.registry._RULES
+ALGORITHMS, SHRINK_RULES = registry._builtin, shrinkage.registry._RULES
 
 for needed in ("pandas", "polars", "pyarrow", "duckdb", "cyclopts"):
     pytest.importorskip(needed, reason="needs the test dependencies")

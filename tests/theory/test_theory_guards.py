@@ -100,7 +100,7 @@ def test_any_numbers_give_a_finite_result_or_an_error(name: str, data: st.DataOb
     ("call", "message"),
     [
         (lambda: theory.risk_under_prior(3, 1.0, 1.0), r"m: found 3\. This needs at least 4"),
-        (lambda: theory.risk_under_prior(4.5, 1.0, 1.0), r"m: 4\.5 is no whole number"),  # type: ignore[arg-type]
+        (lambda: theory.risk_under_prior(4.5, 1.0, 1.0), r"m: 4\.5 is not a whole number"),  # type: ignore[arg-type]
         (lambda: theory.shrinkage_moments(5, 1.0, 1.0), r"m: found 5\. This needs at least 6"),
         (lambda: theory.risk_given_truth([1.0, 2.0, 3.0], 1.0), "truth: found 3"),
         (lambda: theory.gain_estimate([1.0, 2.0, 3.0], 1.0, 1.0), "x: found 3"),

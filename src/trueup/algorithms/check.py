@@ -1,7 +1,7 @@
-"""check_algorithm: the battery every algorithm has to pass, ours and anybody's.
+"""check_algorithm: the tests that every algorithm must pass, built in or your own.
 
-Each check is a plain function that takes the algorithm and fails with a `CheckFailed` that says what was expected.
-The data are small and made here, so that the battery takes well below a second for most algorithms.
+Each check is a function that raises `CheckFailed` with what was expected. The data are small and generated here: for
+most algorithms all checks together take well below a second.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ SAME = 1e-9  # relative to the spread of the answers
 PANELS_SAME = 1e-12
 
 
-class CheckFailed(AssertionError):  # noqa: N818  says what happened
-    """An algorithm does not keep the contract."""
+class CheckFailed(AssertionError):  # noqa: N818  the name says what happened
+    """An algorithm violates the contract."""
 
 
 def check_algorithm(algorithm: Algorithm, *, max_iter: int = 5) -> list[str]:
-    """Run the common battery on an algorithm; return the names of the checks it passed.
+    """Run all checks on an algorithm; return the names of the checks it passed.
 
     Parameters
     ----------
     algorithm : Algorithm
     max_iter : int
-        Iterations of each run. Few, because an algorithm that runs into a singularity magnifies rounding.
+        Number of iterations of each run. Keep it small: near a singularity an algorithm magnifies rounding errors.
 
     Raises
     ------
     CheckFailed
-        With what was expected and what was found.
+        If a check fails, with what was expected and what was found.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def check_algorithm(algorithm: Algorithm, *, max_iter: int = 5) -> list[str]:
 
 
 class _AlgorithmBattery:
-    """An algorithm, how to run it, and the answers it is tried on."""
+    """An algorithm, how to run it, and the answers to test it on."""
 
     def __init__(self, algorithm: Algorithm, max_iter: int) -> None:
         self.algorithm = algorithm
@@ -87,8 +87,8 @@ class _AlgorithmBattery:
     def answers(self, matrix: Floats, variance: Floats | None = None) -> Answers:
         if variance is None:
             variance = np.resize(self.variance, matrix.shape[-2])
-        known = dict(enumerate(variance.tolist())) if self.algorithm.needs_variance else None
-        return Answers.from_matrix(matrix, worker_variance=known)
+        by_worker = dict(enumerate(variance.tolist())) if self.algorithm.needs_variance else None
+        return Answers.from_matrix(matrix, worker_variance=by_worker)
 
     def run(self, answers: Answers | MemoryEngine) -> Aggregate:
         return run(self.algorithm, answers, max_iter=self.max_iter, tol=0.0)
@@ -106,7 +106,7 @@ class _AlgorithmBattery:
 
 
 def _finite(battery: _AlgorithmBattery) -> None:
-    """Ordinary, sparse and degenerate answers give finite truths, weights and variances."""
+    """Check that ordinary, sparse and degenerate answers give finite truths, weights and variances."""
     matrix = battery.matrix
     shapes: dict[str, Floats] = {
         "sparse answers": matrix,
@@ -123,26 +123,27 @@ def _finite(battery: _AlgorithmBattery) -> None:
         "an absurd answer": np.array([[1.0, 2.0, 3.0], [1.5, 2.0, 1e15], [1.2, 2.5, 3.5]]),
     }
     for name, shape in shapes.items():
-        found = run(battery.algorithm, battery.answers(shape), max_iter=max(14, battery.max_iter))
-        for what in ("x", "weight", "noise"):
-            values = getattr(found, what)
-            battery.expect(bool(np.isfinite(values).all()), f"{what} of {name} is not finite")
-        battery.expect(bool((found.noise >= 0).all()), f"a variance of {name} is negative")
-        battery.expect(bool((found.weight >= 0).all()), f"a weight of {name} is negative")
-        sure = found.variance[~np.isnan(found.variance)]
+        result = run(battery.algorithm, battery.answers(shape), max_iter=max(14, battery.max_iter))
+        for attribute in ("x", "weight", "noise"):
+            values = getattr(result, attribute)
+            battery.expect(bool(np.isfinite(values).all()), f"{attribute} of {name} is not finite")
+        battery.expect(bool((result.noise >= 0).all()), f"a variance of {name} is negative")
+        battery.expect(bool((result.weight >= 0).all()), f"a weight of {name} is negative")
+        known = result.variance[~np.isnan(result.variance)]
         battery.expect(
-            bool((sure >= 0).all() and np.isfinite(sure).all()), f"variance of a truth, {name}"
+            bool((known >= 0).all() and np.isfinite(known).all()), f"variance of a truth, {name}"
         )
 
 
 def _unanimous(battery: _AlgorithmBattery) -> None:
-    """Where all agree, that is the truth."""
+    """Check that unanimous answers are the truth."""
     agreed = np.array([1.1, -2.7, 3.3, 0.0])
-    found = battery.run(battery.answers(np.tile(agreed, (4, 1))))
-    battery.expect(bool((found.x == agreed).all()), "unanimous answers are not the truth")
+    result = battery.run(battery.answers(np.tile(agreed, (4, 1))))
+    battery.expect(bool((result.x == agreed).all()), "unanimous answers are not the truth")
 
 
 def _weights_sum_to_one(battery: _AlgorithmBattery) -> None:
+    """Check that the worker weights of each panel sum to 1."""
     answers = battery.answers(np.stack([battery.matrix, battery.matrix[:, ::-1]]))
     weight = battery.run(answers).weight
     total = np.bincount(answers.worker_panel, weight).astype(np.float64)
@@ -150,11 +151,11 @@ def _weights_sum_to_one(battery: _AlgorithmBattery) -> None:
 
 
 def _shares(battery: _AlgorithmBattery) -> None:
-    """Shares of the answers sum to 1 in every question."""
+    """Check that the shares of the answers to each question sum to 1."""
     answers = battery.answers(battery.matrix)
-    found = battery.run(answers)
+    result = battery.run(answers)
     for block in answers.blocks():
-        local = found.state.of(block)
+        local = result.state.of(block)
         x = battery.algorithm.truths(block, local)
         share = battery.algorithm.weights(block, local, x)
         if share is None:
@@ -163,7 +164,7 @@ def _shares(battery: _AlgorithmBattery) -> None:
 
 
 def _affine(battery: _AlgorithmBattery) -> None:
-    """Adding a constant or changing the unit carries through."""
+    """Check that shifting and scaling the answers shifts and scales the truths."""
     base = battery.run(battery.answers(battery.matrix))
     for factor, shift in ((1.0, 1e3), (1e-6, 0.0), (1e6, -5e6), (-2.0, 1.0)):
         variance = battery.variance * factor**2
@@ -174,7 +175,7 @@ def _affine(battery: _AlgorithmBattery) -> None:
 
 
 def _order(battery: _AlgorithmBattery) -> None:
-    """Order of workers and questions changes nothing but the order of the results."""
+    """Check that the order of workers and questions changes only the order of the results."""
     base = battery.run(battery.answers(battery.matrix))
     rng = np.random.default_rng(3)
     workers, questions = rng.permutation(9), rng.permutation(40)
@@ -185,19 +186,19 @@ def _order(battery: _AlgorithmBattery) -> None:
 
 
 def _blocks(battery: _AlgorithmBattery) -> None:
-    """However the questions are cut into blocks, and however many threads there are."""
+    """Check that the size of blocks and the number of threads do not matter."""
     answers = battery.answers(battery.matrix)
     base = battery.run(answers)
     for size in (1, 30):
         for threads in (1, 3):
             engine = MemoryEngine(answers, block_answers=size, threads=threads)
-            found = battery.run(engine)
-            battery.same(found.x, base.x, f"truths with blocks of {size} answers")
-            battery.same(found.noise, base.noise, f"variances with blocks of {size} answers")
+            result = battery.run(engine)
+            battery.same(result.x, base.x, f"truths with blocks of {size} answers")
+            battery.same(result.noise, base.noise, f"variances with blocks of {size} answers")
 
 
 def _panels(battery: _AlgorithmBattery) -> None:
-    """A batch of panels gives what its panels give one by one."""
+    """Check that a batch of panels gives the same as running its panels one by one."""
     other = battery.matrix * 100.0 + 3.0
     other[:, :5] = 1.0
     batch = battery.answers(np.stack([battery.matrix, other, np.full(other.shape, 2.0)]))
@@ -207,17 +208,17 @@ def _panels(battery: _AlgorithmBattery) -> None:
             alone = run(
                 battery.algorithm, batch.panel(number), max_iter=battery.max_iter, tol=tolerance
             )
-            here = batch.question_panel == number
-            who = batch.worker_panel == number
-            battery.same(together.x[here], alone.x, "truths of a panel", PANELS_SAME)
-            battery.same(together.weight[who], alone.weight, "weights of a panel", PANELS_SAME)
+            questions = batch.question_panel == number
+            workers = batch.worker_panel == number
+            battery.same(together.x[questions], alone.x, "truths of a panel", PANELS_SAME)
+            battery.same(together.weight[workers], alone.weight, "weights of a panel", PANELS_SAME)
             battery.expect(
                 together.iterations[number] == alone.iterations[0], "iterations of a panel"
             )
 
 
 def _lone_answer(battery: _AlgorithmBattery) -> None:
-    """A question with one answer changes no other truth."""
+    """Check that a question with one answer changes no other truth."""
     base = battery.run(battery.answers(battery.matrix))
     lone = np.full((9, 1), np.nan)
     lone[2] = 1e3
@@ -227,15 +228,15 @@ def _lone_answer(battery: _AlgorithmBattery) -> None:
 
 
 def _precision(battery: _AlgorithmBattery) -> None:
-    """Equal variances of the answers are like none, and unequal ones give finite truths."""
+    """Check that equal answer variances change nothing, and that unequal ones give finite truths."""
     if battery.algorithm.needs_variance:
         return
     answers = battery.answers(battery.matrix)
     equal = replace(answers, precision=np.ones(answers.n_answers), answer_variance=0.3)
     battery.same(battery.run(equal).x, battery.run(answers).x, "truths with equal answer variances")
     unequal = np.random.default_rng(4).uniform(0.2, 2.0, answers.n_answers)
-    found = battery.run(replace(answers, precision=unequal, answer_variance=0.3))
-    battery.expect(bool(np.isfinite(found.x).all()), "truths with answer variances")
+    result = battery.run(replace(answers, precision=unequal, answer_variance=0.3))
+    battery.expect(bool(np.isfinite(result.x).all()), "truths with answer variances")
 
 
 CHECKS: tuple[Callable[[_AlgorithmBattery], None], ...] = (

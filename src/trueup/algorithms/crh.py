@@ -7,7 +7,7 @@ SIGMOD 2014:
     CRH: w_i = -log(d_i / sum d)        PM: w_i = -log(d_i / max d)
 
 Squared loss gives weighted means, absolute loss weighted medians. As published, the squared loss is divided by
-the standard deviation and not by the variance, so questions in larger units count more; `scale="var"` mends it.
+the standard deviation and not by the variance, so questions in larger units count more; `scale="var"` corrects that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
 SMALLEST_SHARE = 1e-8
-# A worker who has all of the loss keeps a trace of weight, for questions that nobody else answered.
+# Weight of a worker who has all of the loss: positive, for questions that nobody else answered.
 SMALLEST_WEIGHT = 1e-12
 SCALINGS: dict[str, Scaling] = {
     "std": "inverse_std",
@@ -45,7 +45,7 @@ class CRH(Algorithm):
     scale : {"std", "var", "none"}
         What the loss of a question is divided by.
     per_count : bool
-        Mean loss per answer; False: sums, with which a worker of few answers looks good.
+        Use the mean loss per answer. False: use the sum, which favours workers with few answers.
     """
 
     loss: Literal["squared", "absolute"] = "squared"
@@ -71,7 +71,7 @@ class CRH(Algorithm):
             return block.median
         weight = state["weight"].take(block.workers)
         if block.precision is not None:
-            weight *= np.sqrt(block.precision)  # the absolute error counts with it as well
+            weight *= np.sqrt(block.precision)  # precision counts for absolute errors, too
         return block.weighted_median(weight)
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
@@ -88,24 +88,24 @@ class CRH(Algorithm):
         reference = facts.spread(self.reference(state, distance))
         share = np.divide(distance, reference, out=np.ones(len(distance)), where=reference > 0)
         weight = self.reward(np.maximum(share, SMALLEST_SHARE))
-        # Nobody differs from the truths: all alike.
+        # If nobody differs from the truths, all weights are equal.
         none = facts.spread(facts.panel_sum(weight * facts.informative)) <= 0
         return state.replace(weight=facts.weigh(np.where(none, 1.0, weight)))
 
     def reference(self, state: State, distance: Floats) -> Floats:
-        """Return for each panel what the distances are compared with: their sum."""
+        """Return the reference for the distances of each panel: their sum."""
         return state.facts.panel_sum(distance)
 
     def reward(self, share: Floats) -> Floats:
-        """Return the weight for a share of the loss."""
+        """Return the weight of a worker with this share of the loss."""
         return np.maximum(-np.log(share), SMALLEST_WEIGHT)
 
 
 @dataclass(frozen=True)
 class PM(CRH):
-    """CRH with the largest distance as reference: the worst worker gets (almost) no weight.
+    """CRH with the largest distance as reference: the worst worker gets almost no weight.
 
-    Aydin et al., Crowdsourcing for multiple-choice question answering, AAAI 2014, as used for numbers.
+    Aydin et al., Crowdsourcing for multiple-choice question answering, AAAI 2014, applied to numbers.
     """
 
     name = "pm"

@@ -8,7 +8,7 @@ Answers are standardised per question by median and standard deviation, `z_ij = 
     sigma_i^2 = (2 beta + sum_j (z_ij - mu_j)^2) / (2 (alpha + 1) + k_i)
     mu_j      = (mu0/s0^2 + sum_i z_ij/sigma_i^2) / (1/s0^2 + sum_i 1/sigma_i^2),   t_j = c_j + s_j mu_j
 
-The prior on the variance keeps any worker from taking over.
+The prior on the variance prevents a single worker from dominating.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GTM(Algorithm):
     mu0, s02 : float
         Mean and variance of the normal prior of the standardised truths.
     soft : bool
-        Exact EM: add the posterior variance of the truth to each squared residual. Published codes do not.
+        Exact EM: add the posterior variance of the truth to each squared residual. Published implementations do not.
     """
 
     alpha: float = 10.0
@@ -64,7 +64,7 @@ class GTM(Algorithm):
         if state.step == 0:
             return super().truths(block, state)
         weight, total = block.weigh(state["weight"])
-        # sum_i z_ij / sigma_i^2 = (total - c weight) / s, and s mu is wanted: s cancels but for the prior.
+        # sum_i z_ij / sigma_i^2 = (total - c weight) / s, and the result is s mu: s cancels except for the prior.
         total -= block.median * weight
         if self.mu0:
             total += self.mu0 / self.s02 * block.std
@@ -85,7 +85,7 @@ class GTM(Algorithm):
         return state.replace(weight=facts.weigh(1.0 / variance), variance=variance)
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats:
-        """Return `q_ij + q_0/k_j`: the share of the prior, which sits at the median, seen as a mean of answers."""
+        """Return `q_ij + q_0/k_j`: the share of the prior, which is at the median, is split among the answers."""
         precision = 1.0 / state["variance"]
         total = 1.0 / self.s02 + block.total_weight(precision)
         share = precision.take(block.workers)
@@ -118,6 +118,6 @@ class GTM(Algorithm):
         return scale * (inside + prior**2 * spread)
 
     def _fallback(self, block: Block, state: State) -> Floats:
-        """Pooled variance, for questions whose own is 0."""
+        """Return the pooled variance, for questions whose own variance is 0."""
         pool = state.facts.pool[block.panel_slice]
         return np.repeat(pool, np.diff(block.panel_questions))

@@ -1,7 +1,7 @@
 """The inverse-variance family: DTD, CATD and BLUE.
 
-All weigh a worker by one over its variance and differ in what they know of it: nothing but the distance
-from the outcome (DTD), that and how many answers it rests on (CATD), or the variance itself (BLUE).
+All weight a worker by one over its variance. They differ in how they know it: from the distance to the truths
+(DTD), from that and the number of answers (CATD), or because the variance itself is given (BLUE).
 
     SS_i      = sum_j (x_ij - t_j)^2
     sigma_i^2 = (SS_i + nu0 s^2) / (k_i + nu0)                     correction "none"
@@ -9,7 +9,7 @@ from the outcome (DTD), that and how many answers it rests on (CATD), or the var
     w_i       = g(k_i) / sigma_i^2,     t_j = sum_i w_i x_ij / sum_i w_i
 
 with `s^2` the pooled variance. As published (`preset="paper"`: no correction, nu0 = 0) the iteration runs into
-a singularity of the likelihood, one worker with variance 0 who dictates all truths; the correction and two
+a singularity of the likelihood: one worker with variance 0 dictates all truths. The correction and two
 pseudo-answers prevent that and are the default.
 """
 
@@ -40,13 +40,13 @@ class DTD(Algorithm):
     Parameters
     ----------
     correction : {"loo", "none"}
-        "loo" counts `1 - p_ij` for an answer that made up the share p_ij of its own truth.
+        "loo" counts an answer with share p_ij in its truth as `1 - p_ij` answers.
     nu0 : float
-        Pseudo-answers at the pooled variance.
+        Number of pseudo-answers at the pooled variance.
     init : {"mean", "median"}
         The first truths.
     floor_abs : float
-        Smallest variance in answer units, instead of the relative floor; 0 keeps the relative one.
+        Smallest variance, in squared answer units; 0 uses the relative floor.
     preset : {"robust", "paper"}
         "paper" is the published form: correction "none" and nu0 = 0.
     """
@@ -82,10 +82,10 @@ class DTD(Algorithm):
         if self.correction == "none":
             return squares[None]
         weight = state["weight"]
-        taken = weight * block.by_worker(
+        own_share = weight * block.by_worker(
             block.precision, block.informative / block.total_weight(weight)
         )
-        return np.stack([squares, taken])
+        return np.stack([squares, own_share])
 
     def update(self, state: State, sums: Floats) -> State:
         variance = self.variance(state.facts, sums)
@@ -101,16 +101,16 @@ class DTD(Algorithm):
         variance = facts.variance(sums[0] + self.nu0 * pool, freedom + self.nu0)
         if self.floor_abs:
             variance = np.maximum(variance, self.floor_abs)
-        return np.where(variance > 0, variance, 1.0)  # a panel in which all agree
+        return np.where(variance > 0, variance, 1.0)  # all workers of the panel agree
 
     def reward(self, n_informative: Floats) -> Floats | float:
-        """Return what the number of answers adds to the weight: nothing."""
+        """Return the factor of the weight that depends on the number of answers: 1."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class CATD(DTD):
-    """Confidence-aware truth discovery: DTD that trusts a worker of few answers less.
+    """Confidence-aware truth discovery: DTD that gives less weight to workers with few answers.
 
     The weight is one over the upper end of the confidence interval of the worker's variance,
     `w_i = chi2.ppf(alpha/2, k_i) / SS_i`, that is `g(k) = chi2.ppf(alpha/2, k) / k`. On complete data it is
@@ -154,13 +154,13 @@ class Blue(DTD):
 
     def start(self, facts: Facts) -> State:
         known = self._known(facts)
-        # Unknown variances start at the pooled one, or at the mean of the known where nobody disagrees.
-        has = ~np.isnan(known)
-        count = facts.panel_sum(has.astype(np.float64))
-        mean = facts.panel_sum(np.where(has, known, 0.0)) / np.maximum(count, 1.0)
+        # Unknown variances start at the pooled variance, or at the mean of the known ones where all workers agree.
+        is_known = ~np.isnan(known)
+        count = facts.panel_sum(is_known.astype(np.float64))
+        mean = facts.panel_sum(np.where(is_known, known, 0.0)) / np.maximum(count, 1.0)
         mean = facts.spread(np.where(count > 0, mean, 1.0))
         typical = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, mean)
-        variance = np.where(has, known, typical)
+        variance = np.where(is_known, known, typical)
         return State(facts, {"weight": 1.0 / variance, "variance": variance})
 
     def update(self, state: State, sums: Floats) -> State:
@@ -171,7 +171,7 @@ class Blue(DTD):
 
     @staticmethod
     def _known(facts: Facts) -> Floats:
-        """Known variances, NaN where unknown; with known answer variances all are."""
+        """Return the known variances, NaN where unknown. With known answer variances all are known."""
         if facts.worker_variance is not None and not np.isnan(facts.worker_variance).all():
             return facts.worker_variance
         if np.isnan(facts.answer_variance):
@@ -182,11 +182,11 @@ class Blue(DTD):
         return np.full(facts.n_workers, facts.answer_variance)
 
     def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
-        """Return known and learned variances; NaN for a worker of whom nothing can be learned."""
+        """Return known and learned variances; NaN for workers whose variance cannot be learned."""
         facts = state.facts
-        blind = np.isnan(self._known(facts)) & (facts.informative == 0)
-        return np.where(blind, np.nan, state["variance"])
+        unknown = np.isnan(self._known(facts)) & (facts.informative == 0)
+        return np.where(unknown, np.nan, state["variance"])
 
     def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats:
-        blind = block.by_question(np.isnan(noise).astype(np.float64).take(block.workers)) > 0
-        return np.where(blind, np.nan, 1.0 / block.total_weight(state["weight"]))
+        unknown = block.by_question(np.isnan(noise).astype(np.float64).take(block.workers)) > 0
+        return np.where(unknown, np.nan, 1.0 / block.total_weight(state["weight"]))

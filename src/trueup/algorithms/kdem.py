@@ -8,9 +8,9 @@ question, z_ij, with bandwidth `h_j = median |z - median z|`. With shares `w_ij 
     c_i     = -log( [(1/k_i) sum_j norm_ij/k_j] / sum_i' sum_j norm_i'j/k_j )
     truth   = densest mode of sum_i w_ij K((y - z_ij)/h)
 
-The weights do not depend on the truths, so the modes are looked for once, at the end. Every question has its own
-bandwidth, as the authors meant it; tied modes are averaged. A question costs the square of its number of answers, or
-with very many of them a constant times their number (binned density).
+The weights do not depend on the truths, so the modes are computed once, at the end. Every question has its own
+bandwidth, as the authors intended; tied modes are averaged. The cost of a question is the square of its number of
+answers, or proportional to that number if it is very large (binned density).
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 SHIFT_STEPS = 500
 SHIFT_TOLERANCE = 1e-10
 TIE = 1e-9  # densities within this share of the highest are tied
-SAME_MODE = 1e-4  # bandwidths between two ends of the same climb
+SAME_MODE = 1e-4  # largest distance between two ends at the same mode, in bandwidths
 SMALLEST_WEIGHT = 1e-12  # for questions that nobody else answered
-PAIRS = 1 << 18  # pairs of answers handled at a time: they stay in the cache
+PAIRS = 1 << 18  # number of pairs of answers processed at a time, so that they fit in the cache
 
 BINS_PER_BANDWIDTH = 8
 REACH = 6.25  # bandwidths beyond which a kernel is zero to the last digit
-TOP = 0.98  # bins this close to the highest are climbed from
+TOP = 0.98  # share of the highest density above which a bin is a starting point
 
 
 @dataclass(frozen=True)
 class KDEm(Algorithm):
-    """Truth by weighted kernel density.
+    """Truths at the mode of a weighted kernel density.
 
     Parameters
     ----------
     kernel : {"authors", "gaussian"}
         `exp(-u^2)` as in the authors' code, or the textbook `exp(-u^2/2)`.
     binned_above : int
-        Questions with more answers than this have their density computed on bins.
+        Largest number of answers of a question whose density is computed exactly; above it bins are used.
     """
 
     kernel: Literal["authors", "gaussian"] = "authors"
@@ -95,22 +95,22 @@ class KDEm(Algorithm):
             z, w, h, varied = self._standardise(block, share, rows, positions)
             if varied.any():
                 mode = self._modes(z, w, h)
-                at = rows[varied]
-                x[at] = block.mean[at] + block.std[at] * mode
+                questions = rows[varied]
+                x[questions] = block.mean[questions] + block.std[questions] * mode
         return x
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats:
-        """Return `w_ij K_ij / sum`: at the mode the truth is the mean with these shares."""
+        """Return `w_ij K_ij / sum`: the mode is the weighted mean with these shares."""
         share = block.answer_weights(state["weight"])
         result = share.copy()
         for rows, positions in rectangles(block.indptr):
             z, w, h, varied = self._standardise(block, share, rows, positions)
             if varied.any():
-                at = rows[varied]
-                mode = (x[at] - block.mean[at]) / block.std[at]
+                questions = rows[varied]
+                mode = (x[questions] - block.mean[questions]) / block.std[questions]
                 pull = w * np.exp(-(((mode[:, None] - z) / h) ** 2))
                 total = pull.sum(axis=1, keepdims=True)
-                # Between tied modes of a narrow kernel nothing pulls: the shares stay as they are.
+                # Between tied modes of a narrow kernel all kernels are 0: the shares stay as they are.
                 result[positions[varied]] = np.divide(pull, total, out=w.copy(), where=total > 0)
         return result
 
@@ -120,7 +120,7 @@ class KDEm(Algorithm):
     def _standardise(
         self, block: Block, share: Floats, rows: Ints, positions: Ints
     ) -> tuple[Floats, Floats, Floats, Bools]:
-        """Return z, w and h of the questions whose answers vary, and which they are."""
+        """Return z, w and h of the questions whose answers vary, and a mask of these questions."""
         varied = block.std[rows] > 0
         rows, positions = rows[varied], positions[varied]
         z = (block.values[positions] - block.mean[rows, None]) / block.std[rows, None]
@@ -154,11 +154,11 @@ def _density(y: Floats, z: Floats, w: Floats, h: Floats) -> Floats:
 
 
 def _climb(y: Floats, z: Floats, w: Floats, h: Floats) -> tuple[Floats, Floats]:
-    """Climb by mean shift from the points `y` of each row; return where it ends and how dense it is there.
+    """Climb by mean shift from the points `y` of each row; return the end points and the density there.
 
-    The mean shift `y -> M(y)`, the mean of the answers as seen through the kernel at y, ends where M(y) = y. Its
-    slope there is 2/h^2 times the variance seen through the kernel; where it is clearly below 1, around a mode,
-    Newton's step `(M(y) - y) / (1 - slope)` gets there in a few steps instead of hundreds.
+    The mean shift `y -> M(y)`, with M(y) the mean of the answers weighted by the kernel at y, ends where M(y) = y. Its
+    slope there is 2/h^2 times the variance weighted by the kernel. Where the slope is clearly below 1, around a mode,
+    Newton's step `(M(y) - y) / (1 - slope)` converges in a few steps instead of hundreds.
     """
     end, height = y.copy(), np.zeros(y.shape)
     left = np.arange(len(y))
@@ -170,25 +170,25 @@ def _climb(y: Floats, z: Floats, w: Floats, h: Floats) -> tuple[Floats, Floats]:
         total, first, second = np.moveaxis(
             np.matmul(u, np.stack([w, w * z, w * z * z], axis=2)), 2, 0
         )
-        seen = np.where(total > 0, total, 1.0)  # a weight may be 0: then the point stays
-        mean = np.where(total > 0, first / seen, y)
-        slope = 2.0 * np.maximum(second / seen - mean * mean, 0.0) / (h * h)
+        divisor = np.where(total > 0, total, 1.0)  # if all weights are 0 the point stays
+        mean = np.where(total > 0, first / divisor, y)
+        slope = 2.0 * np.maximum(second / divisor - mean * mean, 0.0) / (h * h)
         shift = mean - y
         faster = np.clip(shift / np.maximum(1.0 - slope, 0.05), -0.5 * h, 0.5 * h)
         new = y + np.where(slope < 0.95, faster, shift)
-        going = (np.abs(new - y) > SHIFT_TOLERANCE).any(axis=1)
+        moving = (np.abs(new - y) > SHIFT_TOLERANCE).any(axis=1)
         end[left], height[left] = new, total
-        left = left[going]
+        left = left[moving]
         if len(left) == 0:
             break
-        y, z, w, h = new[going], z[going], w[going], h[going]
+        y, z, w, h = new[moving], z[moving], w[moving], h[moving]
     return end, height
 
 
 def _best(end: Floats, height: Floats, h: Floats) -> Floats:
-    """Return the highest of the points reached in each row, the mean of them if several modes are tied.
+    """Return the densest end point of each row, or the mean of the tied modes.
 
-    Points that ended close together are one mode, at their mean: on a flat top a climb stops a little short of the
+    End points close to each other belong to one mode, at their mean: on a flat top a climb stops a little before the
     middle, from either side.
     """
     tied = height >= (1.0 - TIE) * height.max(axis=1, keepdims=True)
@@ -209,11 +209,11 @@ def _best(end: Floats, height: Floats, h: Floats) -> Floats:
 def _binned(z: Floats, w: Floats, h: float) -> tuple[Floats, Floats, Floats]:
     """Return the density at every answer, the bins in use, and the density there.
 
-    Weights are shared between the two bins next to an answer. Stretches without answers wider than a kernel
-    are cut short, so that the number of bins is bounded by the number of answers, however far they spread.
+    The weight of an answer is split between the two bins next to it. Gaps wider than a kernel are shortened, so that
+    the number of bins is bounded by the number of answers, however far they spread.
     """
     width = h / BINS_PER_BANDWIDTH
-    place = z / width  # bins are multiples of the width: the same seen from either end
+    place = z / width  # bins are multiples of the width, symmetric under reflection
     low = np.floor(place).astype(np.int64)
     upper = place - low
     bins, where = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
@@ -233,7 +233,7 @@ def _binned(z: Floats, w: Floats, h: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _binned_mode(z: Floats, w: Floats, h: float) -> float:
-    """Find the highest bins, and climb from there over the answers themselves."""
+    """Return the densest mode: climb from the densest bins with the exact density."""
     _, points, density = _binned(z, w, h)
     peak = density >= TOP * density.max()
     peak[1:] &= density[1:] >= density[:-1]

@@ -1,4 +1,4 @@
-"""The plain mean: every worker counts alike. What everybody does, and the yardstick for the rest."""
+"""The plain mean: all workers count alike. The most common method, and the baseline for the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trueup.algorithms.contract import Algorithm
 class Mean(Algorithm):
     """Average of the answers to each question.
 
-    With known answer variances each answer counts with its precision.
+    With known answer variances each answer is weighted by its precision.
     """
 
     name = "mean"

@@ -1,4 +1,4 @@
-"""Medians: plain, and weighted by what each worker's typical error turns out to be."""
+"""Medians: plain, and weighted by the typical error of each worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Median(Algorithm):
         if block.precision is not None:
             variance = variance / block.precision
         few = block.by_question(variance) / block.counts**2
-        with np.errstate(divide="ignore"):  # all agree: variance 0
+        with np.errstate(divide="ignore"):  # the variance is 0 where all agree
             many = 0.5 * np.pi * block.counts / block.by_question(1.0 / np.sqrt(variance)) ** 2
         return np.where(block.counts <= 2, few, many)
 
@@ -59,13 +59,14 @@ class WeightedMedian(Algorithm):
 
         d_i = (sum_j |x_ij - median_j| + nu0 d) / (k_i + nu0),   w_i = 1 / d_i,   t_j = weighted median
 
-    with `d` the mean absolute error of all workers. One update only: a worker with much weight is the weighted median,
-    has no error there and would get ever more. Known worker variances fix the scale at `sigma_i / sqrt(2)`.
+    with `d` the mean absolute error of all workers. There is only one update: a worker with much weight is the weighted
+    median, so its error would be 0 and its weight would keep growing. Known worker variances fix the scale at
+    `sigma_i / sqrt(2)`.
 
     Parameters
     ----------
     nu0 : float
-        Pseudo-answers with the typical error.
+        Number of pseudo-answers with the typical error.
     """
 
     nu0: float = 2.0

@@ -1,15 +1,15 @@
-"""The native first step: inverse-variance weights whose trust in single workers is learned, too.
+"""The native first step: inverse-variance weights, with worker variances shrunk by empirical Bayes.
 
-As in the inverse-variance family a worker weighs one over its variance. What is left of an answer once the truth is
-known is too small, since the truth is made of the answers; so the expected square is used (an EM step), and each
-variance is drawn toward a common level with the force of d0 pseudo-answers:
+As in the inverse-variance family, the weight of a worker is one over its variance. Residuals from the truths are too
+small, because the truths are made of the same answers, so their expected squares are used (an EM step). Each variance
+is pulled toward a common level with the strength of d0 pseudo-answers:
 
     S_j  = sum_i 1/s_i,    t_j = sum_i (x_ij - b_i)/s_i / S_j
     ss_i = sum_j ( (x_ij - b_i - t_j)^2 + 1/S_j )
     s_i  = (ss_i + d0 s0) / (k_i + d0)
 
-`d0` and `s0` are empirical-Bayes estimates: alike workers give a large d0 and with it the plain mean, unlike workers
-their own weights. Gross questions and biases are set apart while the workers are learned.
+`d0` and `s0` are empirical-Bayes estimates: similar workers give a large d0 and nearly the plain mean, different
+workers keep weights of their own. Gross questions and biases are screened out while the variances are learned.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine
 
-#: Pseudo-answers while the spread of the worker variances is not known, or cannot be.
+#: Number of pseudo-answers as long as the spread of the worker variances is unknown.
 PSEUDO_ANSWERS = 4.0
-#: More pseudo-answers than this are as good as equal workers.
+#: Largest number of pseudo-answers; workers are then practically equal.
 ALIKE = 1000.0
-#: Informative workers up to which a spread of their variances cannot be learned.
+#: Largest number of informative workers from which the spread of their variances cannot be estimated.
 FEW_WORKERS = 3
-#: Updates before the spread of the worker variances is learned.
+#: Number of updates before the spread of the worker variances is estimated.
 FIRST_ROUNDS = 2
 #: Smallest mean square, as a share of the pooled variance, that enters a logarithm.
 SMALLEST = 1e-4
@@ -44,14 +44,14 @@ SMALLEST = 1e-4
 
 @dataclass(frozen=True)
 class Moderated(Algorithm):
-    """Worker variances by EM, drawn toward the level of the median worker with two pseudo-answers.
+    """Worker variances by EM, pulled toward the level of the median worker with two pseudo-answers.
 
-    How the noise of the workers is judged, whatever weights the first step gave them.
+    `trueup.variance.worker_noise` estimates the noise of the workers this way, whatever the first step was.
 
     Parameters
     ----------
     toward : {"median", "mean"}
-        The level. Pooling toward the mean level lets one spammer spoil the good workers; it is here for comparison.
+        The level. With "mean" one spammer inflates the variance of good workers; it exists for comparison.
     """
 
     toward: Literal["median", "mean"] = "median"
@@ -80,13 +80,13 @@ class Moderated(Algorithm):
         variance = (ss + strength * level) / (count + strength)
         variance = np.where(facts.informative > 0, variance, level)
         variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
-        variance = np.where(variance > 0, variance, 1.0)  # a panel in which all agree
+        variance = np.where(variance > 0, variance, 1.0)  # all workers of the panel agree
         return state.replace(weight=1.0 / variance, variance=variance)
 
     def prior(
         self, state: State, ss: Floats, count: Floats, own: Floats
     ) -> tuple[Floats, Floats | float]:
-        """Return the level toward which each worker is drawn, and with how many pseudo-answers."""
+        """Return the level toward which each worker's variance is pulled, and the number of pseudo-answers."""
         facts = state.facts
         if self.toward == "mean":
             return facts.pool_of_worker, self.pseudo_answers
@@ -97,7 +97,7 @@ class Moderated(Algorithm):
 
 @dataclass(frozen=True)
 class Native(Moderated):
-    """Inverse-variance weights with worker variances moderated by empirical Bayes.
+    """Inverse-variance weights with worker variances shrunk by empirical Bayes.
 
     The number of pseudo-answers d0 and the level s0 come from the spread of `log(ss_i / k_i)` over workers beyond what
     their degrees of freedom explain (Smyth, Statistical Applications in Genetics and Molecular Biology 2004, for gene
@@ -126,35 +126,34 @@ class Native(Moderated):
         workers = facts.panel_sum(facts.informative)
         if (workers <= FEW_WORKERS).all():
             return median, strength
-        taken = _bias_freedom(facts)
-        freedom = 0.5 * np.maximum(facts.n_informative - own - taken, 0.5)
+        freedom = 0.5 * np.maximum(facts.n_informative - own - _bias_freedom(facts), 0.5)
         mean = np.maximum(ss / np.maximum(count, 1.0), SMALLEST * facts.pool_of_worker)
         mean = np.where(mean > 0, mean, 1.0)
         z = np.log(mean) - digamma(freedom) + np.log(freedom)
         centre = facts.mean_of_informative(z)
         divisor = np.maximum(workers - 1.0, 1.0)
         spread = facts.panel_sum(facts.informative * (z - facts.spread(centre)) ** 2) / divisor
-        beyond = spread - facts.mean_of_informative(polygamma(1, freedom))
-        found = 2.0 / np.maximum(beyond, 2.0 / ALIKE) + 1.0
-        found = np.where(beyond > 0, np.minimum(found, ALIKE), ALIKE)
-        few = np.maximum(workers, 1.0)
-        learned = 1.0 / ((few - 3.0) / few / found + 0.75 / few)
+        excess = spread - facts.mean_of_informative(polygamma(1, freedom))
+        d1 = 2.0 / np.maximum(excess, 2.0 / ALIKE) + 1.0
+        d1 = np.where(excess > 0, np.minimum(d1, ALIKE), ALIKE)
+        size = np.maximum(workers, 1.0)
+        d0 = 1.0 / ((size - 3.0) / size / d1 + 0.75 / size)
         enough = facts.spread(workers) > FEW_WORKERS
         level = np.where(enough, facts.spread(np.exp(centre)), median)
-        return level, np.where(enough, facts.spread(learned), strength)
+        return level, np.where(enough, facts.spread(d0), strength)
 
     def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
         return state["variance"]
 
 
 def _bias_freedom(facts: Facts) -> Floats | float:
-    """Return the degree of freedom that the bias of a worker has taken, 0 or 1."""
+    """Return the degree of freedom that the bias of each worker uses up, 0 or 1."""
     if facts.bias_variance is None:
         return 0.0
     return facts.spread((facts.bias_variance > 0).astype(np.float64))
 
 
 def answers_behind(facts: Facts) -> Floats:
-    """Return the informative answers of each worker, less one for its bias where it has one (and two answers)."""
+    """Return the number of informative answers of each worker, minus 1 if it has a bias (and two answers)."""
     count = facts.n_informative
     return np.where(count >= 2, count - _bias_freedom(facts), count)

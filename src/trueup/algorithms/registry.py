@@ -1,4 +1,4 @@
-"""Algorithms by name: ours, those registered at run time, and those of installed packages.
+"""Algorithms by name: built-in ones, those registered at run time, and those of installed packages.
 
 A package offers its own under the entry point group `trueup.algorithms`:
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "trueup.algorithms"
 
-_ours: tuple[type[Algorithm], ...] = (
+_builtin: tuple[type[Algorithm], ...] = (
     Native,
     Mean,
     Median,
@@ -45,20 +45,22 @@ _ours: tuple[type[Algorithm], ...] = (
     SubjectBias,
     StudentT,
 )
-_known: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in _ours}
-_known["lfc_n"] = DTD  # the numeric LFC of Raykar et al. is the same update
+_registered: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in _builtin}
+_registered["lfc_n"] = DTD  # the numeric LFC of Raykar et al. is the same update
 
 
 def register(algorithm: type[Algorithm], name: str | None = None) -> type[Algorithm]:
-    """Make an algorithm known by name, so that `estimate(method=name)` finds it. Works as a decorator."""
+    """Register an algorithm under a name, so that `estimate(method=name)` finds it. Works as a decorator."""
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
-        raise TrueupError(f"algorithm: found {quoted(algorithm)}, expected a class of algorithms.")
+        raise TrueupError(
+            f"algorithm: found {quoted(algorithm)}, expected a subclass of Algorithm."
+        )
     name = name or algorithm.name
     if not name:
         raise TrueupError(f"{algorithm.__name__}: give the class a `name` to register it by.")
-    if _known.get(name, algorithm) is not algorithm:
+    if _registered.get(name, algorithm) is not algorithm:
         raise TrueupError(f"{algorithm.__name__}: the name {name!r} is taken; choose another.")
-    _known[name] = algorithm
+    _registered[name] = algorithm
     return algorithm
 
 
@@ -69,13 +71,13 @@ def _installed() -> EntryPoints:
 
 
 def names() -> list[str]:
-    """Return the names of all algorithms, ours first."""
+    """Return the names of all algorithms, built-in ones first."""
     others = [point.name for point in _installed()]
-    return list(dict.fromkeys([*_known, *others]))
+    return list(dict.fromkeys([*_registered, *others]))
 
 
 def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
-    """Return the algorithm meant by a name, a class, or an algorithm itself.
+    """Return the algorithm for a name, a class, or an algorithm itself.
 
     >>> find("crh")
     CRH(loss='squared', scale='std', per_count=True)
@@ -88,14 +90,14 @@ def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
         raise TrueupError(
             f"method: found {type(method).__name__}, expected a name or an Algorithm."
         )
-    if method in _known:
-        return _known[method]()
+    if method in _registered:
+        return _registered[method]()
     for point in _installed():
         if point.name == method:
-            found = point.load()
-            if not (isinstance(found, type) and issubclass(found, Algorithm)):
+            loaded = point.load()
+            if not (isinstance(loaded, type) and issubclass(loaded, Algorithm)):
                 raise TrueupError(f"method: the entry point {method!r} is not an Algorithm class.")
-            return found()
+            return loaded()
     near = nearest(method, names())
     hint = f' Did you mean "{near}"?' if near else ""
     raise TrueupError(f"method: {quoted(method)} is not known.{hint} Known: {', '.join(names())}.")

@@ -1,12 +1,12 @@
-"""Robust truths: every worker's errors have a Student or Huber distribution with a scale of its own.
+"""Robust truths: the errors of each worker have a Student or Huber distribution with its own scale.
 
     u_ij  = (nu + 1) / (nu + r_ij^2 / s_i^2)              Student
           = min(1, c / |r_ij / s_i|)                      Huber
     s_i^2 = (sum_j u_ij r_ij^2 + nu0 s^2) / (k_i + nu0)
     t_j   = sum_i (u_ij/s_i^2) x_ij / sum_i (u_ij/s_i^2)
 
-The truth of a question is iterated inside the question, starting at its median, so that a single gross answer is
-left aside and not averaged in. Lange, Little and Taylor, Robust statistical modeling using the t distribution,
+The truth of a question is iterated within the question, starting at its median, so that a single gross answer is
+ignored instead of averaged in. Lange, Little and Taylor, Robust statistical modeling using the t distribution,
 JASA 1989; Huber, Robust Statistics, 1981 (proposal 2 for the scale).
 """
 
@@ -35,16 +35,16 @@ HUBER_SCALE = 0.7101645  # E[min(|z|, c)^2] for a standard normal z and c = 1.34
 
 @dataclass(frozen=True)
 class StudentT(Algorithm):
-    """Per-worker Student errors: the choice when some answers are grossly wrong.
+    """Student errors for each worker: use it if some answers are grossly wrong.
 
     Parameters
     ----------
     nu : float
         Degrees of freedom of the errors.
     nu0 : float
-        Pseudo-answers at the pooled variance.
+        Number of pseudo-answers at the pooled variance.
     errors : {"student", "huber"}
-        The shape of the errors.
+        Distribution of the errors.
     """
 
     nu: float = 4.0
@@ -60,7 +60,7 @@ class StudentT(Algorithm):
 
     @property
     def kind(self) -> Kind:
-        # A weighted mean, but with weights that follow the answer itself: outliers lose theirs.
+        # A weighted mean, but the weight of an answer depends on the answer itself.
         return "robust"
 
     def start(self, facts: Facts) -> State:
@@ -72,10 +72,9 @@ class StudentT(Algorithm):
         if state.step == 0:
             return x
         precision = 1.0 / state["variance"]
-        going = np.ones(
-            len(x), dtype=bool
-        )  # each question stops by itself, whatever block it is in
-        still = INNER_TOLERANCE / np.sqrt(block.total_weight(precision))
+        # Each question stops by itself, whatever block it is in.
+        moving = np.ones(len(x), dtype=bool)
+        tolerance = INNER_TOLERANCE / np.sqrt(block.total_weight(precision))
         for _ in range(INNER_STEPS):
             share = self.discount(block, state, x)
             if block.precision is not None:
@@ -83,15 +82,15 @@ class StudentT(Algorithm):
             total = block.by_question(share, precision)
             share *= block.values
             new = block.by_question(share, precision) / total
-            moved = np.abs(new - x) > still
-            x = np.where(going, new, x)
-            going &= moved
-            if not going.any():
+            moved = np.abs(new - x) > tolerance
+            x = np.where(moving, new, x)
+            moving &= moved
+            if not moving.any():
                 break
         return x
 
     def discount(self, block: Block, state: State, x: Floats) -> Floats:
-        """Return u_ij: how far each answer is believed, given its distance from the truth."""
+        """Return u_ij, the factor by which each answer counts less for its distance from the truth."""
         scaled = block.squares(x)
         scaled *= (1.0 / state["variance"]).take(block.workers)
         if self.errors == "student":

@@ -1,4 +1,4 @@
-"""The subject-bias model of video-quality panels: every worker has a bias and a consistency.
+"""The subject-bias model of video-quality panels: each worker has a bias and an inconsistency.
 
 ITU-T P.910 / P.913; Li and Bampis, Recover subjective quality scores from noisy measurements, DCC 2017:
 
@@ -6,7 +6,7 @@ ITU-T P.910 / P.913; Li and Bampis, Recover subjective quality scores from noisy
     b_i = mean_j (x_ij - t_j),   nu_i^2 = mean_j (x_ij - t_j)^2 - b_i^2
     t_j = sum_i (x_ij - b_i) w_i / sum_i w_i,   w_i = 1 / nu_i^2
 
-The location is fixed by letting the biases average to zero over the workers.
+The location is fixed by requiring that the biases average to zero over the workers.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class SubjectBias(Algorithm):
     Parameters
     ----------
     nu0 : float
-        Pseudo-answers at the pooled variance; 0 gives the published model, which tends to end with one worker
-        who dictates all truths.
+        Number of pseudo-answers at the pooled variance; 0 gives the published model, in which one worker tends to
+        dictate all truths.
     epsilon : float
-        Added to the variance in the weight, in units of the answers squared.
+        Added to the variance in the weight, in squared answer units.
     """
 
     nu0: float = 2.0
@@ -82,7 +82,7 @@ class SubjectBias(Algorithm):
         return state.replace(weight=facts.weigh(weight), bias=bias, variance=variance)
 
     def finish(self, state: State, sums: Floats) -> State:
-        """Take the biases at the final truths and let them average to zero."""
+        """Return the state with the biases at the final truths, shifted so that they average to zero."""
         facts = state.facts
         bias = np.where(facts.pool_of_worker > 0, self._bias(facts, sums), 0.0)
         count = facts.panel_sum(facts.informative)
@@ -98,11 +98,9 @@ class SubjectBias(Algorithm):
 
     def final_truths(self, block: Block, state: State, x: Floats) -> Floats:
         first = block.indptr[:-1]
-        author = block.workers[first]
-        alone = (
-            block.values[first] - state["bias"][author]
-        )  # an only answer, less its author's bias
-        return np.where(block.counts > 1, x + state["shift"][author], alone)
+        worker = block.workers[first]
+        single = block.values[first] - state["bias"][worker]  # the only answer minus its bias
+        return np.where(block.counts > 1, x + state["shift"][worker], single)
 
     def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
         return np.maximum(state["variance"], VARIANCE_FLOOR * state.facts.pool_of_worker)

@@ -23,36 +23,36 @@ Ints: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.int32 | np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# Entries handled at a time by an operation that has no need to see them all.
+# Number of entries processed at a time by an operation on single entries.
 PIECE = 1 << 18
-# Entries handled at a time where an operation needs room for a rectangle of them.
+# Number of entries processed at a time by an operation on rectangles of entries.
 BATCH = 1 << 20
 SHORT = np.iinfo(np.uint16).max
 SMALL_INDEX = np.iinfo(np.int32).max
 
 
 def index_type(largest: int) -> type[np.int32] | type[np.int64]:
-    """Return the narrower integer type that can hold `largest`: half the memory, most often."""
+    """Return the narrowest integer type that can hold `largest`; int32 needs half the memory."""
     return np.int32 if largest <= SMALL_INDEX else np.int64
 
 
 def narrow(array: NDArray[np.integer], largest: int) -> Indices:
-    """Return the array in the narrower integer type that can hold `largest`."""
+    """Return the array in the narrowest integer type that can hold `largest`."""
     if index_type(largest) is np.int32:
         return array.astype(np.int32, copy=False)
     return array.astype(np.int64, copy=False)
 
 
 def in_pieces(do: Callable[[slice], object], length: int, piece: int = PIECE) -> None:
-    """Call `do` with slices that cover `length` entries, on all processors where there are several.
+    """Call `do` with slices that cover `length` entries, on all processors.
 
-    For whole-array operations on many entries, which leave the interpreter: it keeps what they need besides their
-    result in the cache, since new memory costs more time than arithmetic. Each call writes a part of its own.
+    For numpy operations on many entries, which release the interpreter lock. Temporary arrays of a piece stay in the
+    cache, because allocating memory takes more time than arithmetic. Each call must write a part of its own.
     """
-    slices = [slice(at, min(at + piece, length)) for at in range(0, length, piece)]
+    slices = [slice(start, min(start + piece, length)) for start in range(0, length, piece)]
     if len(slices) < 2:
-        for here in slices:
-            do(here)
+        for part in slices:
+            do(part)
         return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(do, slices))
@@ -66,7 +66,7 @@ def offsets(counts: NDArray[np.integer]) -> Ints:
 
 
 def expand(starts: Ints, counts: Ints) -> Ints:
-    """Return the positions `start .. start + count` of all segments, one after another.
+    """Return the positions `start .. start + count` of all segments, concatenated.
 
     >>> expand(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -78,8 +78,8 @@ def expand(starts: Ints, counts: Ints) -> Ints:
 def group_order(keys: NDArray[np.integer], groups: int) -> Indices:
     """Return the stable order that sorts small integer `keys`, in linear time.
 
-    A matrix with one entry per row, at column `keys[row]`, lists its rows by column when it is
-    turned from rows to columns: a counting sort, several times faster than a comparison sort.
+    Converting a sparse matrix with one entry per row, at column `keys[row]`, from rows to columns lists its rows by
+    column: a counting sort, several times faster than a comparison sort.
     """
     from scipy.sparse import csr_array
 
@@ -98,30 +98,29 @@ def rectangles(
 ) -> Iterator[tuple[Ints, Ints]]:
     """Yield segments of equal length together: their numbers, and a rectangle of positions.
 
-    A rectangle has one row per segment and one column per entry, and at most `batch` entries unless
-    a single segment has more (`square`: so many pairs of entries), so that ragged data can be
-    handled by whole arrays. No segment may be empty.
+    A rectangle has one row per segment and one column per entry, so that whole-array operations work on ragged data. It
+    has at most `batch` entries (`square`: pairs of entries), unless a single segment has more. No segment may be empty.
     """
     counts = np.diff(indptr)
     if len(counts) and counts.max() < SHORT:
-        counts = counts.astype(np.uint16)  # short numbers are sorted digit by digit, in linear time
+        counts = counts.astype(np.uint16)  # 16-bit integers have a radix sort, in linear time
     order = np.argsort(counts, kind="stable")
     ordered = counts[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     for k, rows in zip(ordered[starts].tolist(), np.split(order, starts)[1:], strict=True):
         most = max(1, batch // (k * k if square else k))
-        for at in range(0, len(rows), most):
-            part = rows[at : at + most]
+        for start in range(0, len(rows), most):
+            part = rows[start : start + most]
             yield part, indptr[part].astype(np.int64)[:, None] + np.arange(k)
 
 
 def compact(labels: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the labels renumbered from 0 without gaps, and the old ones they stand for.
+    """Return the labels renumbered from 0 without gaps, and the old label of each new one.
 
     >>> [part.tolist() for part in compact(np.array([7, 2, 7]), size=9)]
     [[1, 0, 1], [2, 7]]
     """
-    # Where a table of all labels would be large, those in use are sorted instead.
+    # If a table of all labels would be large, sort those in use instead.
     if size > 4 * len(labels) + 1024:
         used, new = np.unique(labels, return_inverse=True)
         return new.astype(np.int64), used
@@ -131,7 +130,7 @@ def compact(labels: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def segment_max(values: Floats, indptr: Ints) -> Floats:
-    """Return the largest value of each segment, 0 for an empty one (values are not negative)."""
+    """Return the largest value of each segment, 0 for an empty one (values must not be negative)."""
     result = np.zeros(len(indptr) - 1)
     filled = indptr[1:] > indptr[:-1]
     if filled.any():
@@ -149,7 +148,7 @@ def segment_sum(values: Floats, indptr: Ints) -> Floats:
 
 
 def segment_median(values: Floats, weights: Floats, indptr: Ints) -> Floats:
-    """Return the weighted lower median of each segment, 0 for one that is empty or has no weight.
+    """Return the weighted lower median of each segment, 0 for a segment that is empty or has no weight.
 
     >>> segment_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 3.0]), np.array([0, 3])).tolist()
     [2.0]
@@ -161,8 +160,8 @@ def segment_median(values: Floats, weights: Floats, indptr: Ints) -> Floats:
         sorted_positions = np.take_along_axis(positions, order, axis=1)
         running = np.cumsum(weights[sorted_positions], axis=1)
         half = 0.5 * running[:, -1:]
-        # A sum that falls short of the half by rounding alone has reached it.
+        # A sum that is below one half only by rounding has reached it.
         middle = np.argmax(running >= half * (1 - 1e-12), axis=1)[:, None]
-        found = values[np.take_along_axis(sorted_positions, middle, axis=1)[:, 0]]
-        result[filled[rows]] = np.where(half[:, 0] > 0, found, 0.0)
+        median = values[np.take_along_axis(sorted_positions, middle, axis=1)[:, 0]]
+        result[filled[rows]] = np.where(half[:, 0] > 0, median, 0.0)
     return result

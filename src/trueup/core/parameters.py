@@ -1,4 +1,4 @@
-"""What parameters of algorithms and rules may be: one of some words, or a number inside limits."""
+"""Checks of parameters of algorithms and rules: one of some words, a number within limits, a boolean."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Largest and smallest size of a parameter, so that its squares of squares are numbers.
+#: Largest and smallest size of a parameter, so that its fourth power neither overflows nor underflows.
 LARGEST = 1e60
 SMALLEST = 1 / LARGEST
 
 
 def one_of(name: str, value: Any, words: Sequence[str]) -> None:
-    """Refuse what is none of some words."""
+    """Check that `value` is one of some words."""
     if not isinstance(value, str) or value not in words:
         *some, last = (f'"{word}"' for word in words)
         raise TrueupError(f"{name}: {quoted(value)} is not {', '.join(some)} or {last}.")
 
 
 def plain(value: Any) -> Any:
-    """Return a number that is compared as Python does: with a narrow one numpy makes the other narrow, too."""
+    """Return a numpy float as a Python float, so that comparing it does not round the other number."""
     return float(value) if isinstance(value, np.floating) else value
 
 
 def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> None:
-    """Refuse what is no number from `least` to `most`."""
+    """Check that `value` is a number from `least` to `most`."""
     is_number = isinstance(value, int | float | np.integer | np.floating)
     if not is_number or not least <= plain(value) <= most:
         raise TrueupError(
@@ -38,6 +38,6 @@ def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> 
 
 
 def yes_or_no(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Check that `value` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TrueupError(f"{name}: found {quoted(value)}, must be True or False.")

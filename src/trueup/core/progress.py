@@ -1,4 +1,4 @@
-"""A bar with the time left, on the error output, if that is a terminal."""
+"""A progress bar with the remaining time, on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from typing import Self
 
 WIDTH = 24
-PAUSE = 0.1  # seconds between two drawings
+PAUSE = 0.1  # seconds between two updates of the bar
 
 
 class Progress:
-    """Counts steps; draws nothing unless asked to and watched by a person."""
+    """Counts steps, and draws a bar if `shown` and standard error is a terminal."""
 
     def __init__(self, name: str, total: int, *, shown: bool) -> None:
         self.name, self.total, self.done = name, total, 0
@@ -44,7 +44,7 @@ class Progress:
         self._draw(what, at_once=self.done == self.total)
 
     def note(self, what: str) -> None:
-        """Say what is being done within a step."""
+        """Show what is being done within a step."""
         self._draw(what, at_once=False)
 
     def _draw(self, what: str, *, at_once: bool) -> None:

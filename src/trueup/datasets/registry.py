@@ -78,7 +78,9 @@ def _entry(name: str, record: dict[str, Any]) -> Entry:
     return Entry(name=name, recipe=recipe, **record)
 
 
-_TABLES = tomllib.loads(files("trueup.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads(
+    files("trueup.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
+)
 REGISTRY = {name: _entry(name, record) for name, record in _TABLES.items()}
 
 

@@ -402,7 +402,7 @@ def _certainty(
         return _as_reported(engine)
     if alone.all():
         engine.keep(vectors.VARIANCE, 0.0)
-        return Certainty.plain(engine)
+        return Certainty.of_known(engine)
     wanted = rule.variance if variance is None else variance
     if variance is None and wanted in ("moderated", "plugin") and not aggregate.has_variance:
         # A black box: it can only be asked again without some of its workers.
@@ -421,4 +421,4 @@ def _as_reported(engine: Engine) -> Certainty:
         return Visit(questions={vectors.VARIANCE: kept[vectors.MODEL_VARIANCE]})
 
     engine.sweep(visit, reads=(vectors.MODEL_VARIANCE,), answers=False)
-    return Certainty.plain(engine)
+    return Certainty.of_known(engine)

@@ -1,16 +1,16 @@
-"""The theorems as functions: when, and by how much, the second step improves the first.
+"""The theorems of the paper as functions: when, and by how much, the second step improves the first.
 
 Notation: X are the aggregates of a first step, one per question; `SS = sum_j (X_j - Xbar)^2`; psi estimates the
 variance of an aggregate; the empirical Bayes estimate is `Xbar + (1 - (m-3) psi / SS)(X_j - Xbar)` for m > 3
-questions. Risks are expected **sums** of squared errors over questions. Every argument that speaks of noise is a
+questions. Risks are expected **sums** of squared errors over questions. Every argument about noise is a
 **variance**, never a standard deviation.
 
-Where to look: `bayes` (a known prior, and where m - 3 comes from), `blue` (known workers), `spread` (the mean of
+Modules: `bayes` (a known prior, and where m - 3 comes from), `blue` (known workers), `spread` (the mean of
 1/SS), `known_variance` (exact risks for a constant psi, right or wrong), `condition` (the general condition and
 alpha*, measured on repeated samples or on resampled workers), `normal_model` (the risk when psi depends on X),
 `corollaries` and `accuracy` (which psi help), `limits` (many questions), `gain` (a diagnostic for one data set).
-Each function states its formula, what it assumes, and the statement it comes from. Statements that are wrong or
-weaker than need be as printed are marked, next to the right ones.
+Each function states its formula, its assumptions, and the statement it comes from. Printed statements that are wrong or
+weaker than necessary are marked, next to the correct ones.
 
 Reference: T. Ben Shabat, R. Meir and D. Azriel, Empirical Bayes approach to Truth Discovery problems, arXiv
 2206.04816.

@@ -1,11 +1,11 @@
-"""How near must psi be to the variance? The corollaries in epsilon, delta and B.
+"""How close must psi be to the variance? The corollaries in epsilon, delta and B.
 
 If psi is within epsilon of the variance, and epsilon is below it, psi lies between 0 and twice the variance, and
-the second step helps. If it is that near only with probability delta and otherwise at most B, the rare large values
-must be paid for: psi^2 - 2 variance psi is at most `epsilon^2 - variance^2` when near and at most
-`max(0, B (B - 2 variance))` when not.
+the second step helps. If psi is that close only with probability delta and otherwise at most B, the rare large values
+cost something: psi^2 - 2 variance psi is at most `epsilon^2 - variance^2` when psi is close and at most
+`max(0, B (B - 2 variance))` when it is not.
 
-Assumptions of all: the normal model (see `normal_model`), m > 3, psi >= 0 independent of X.
+Assumptions of all functions: the normal model (see `normal_model`), m > 3, psi >= 0 independent of X.
 
 Reference: Ben Shabat, Meir and Azriel, arXiv 2206.04816, last corollaries to the theorem on the normal model.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """A psi with two values, and the constants it is described by.
+    """A psi with two values, and the constants that describe it.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class TwoPoint:
         return np.array([self.delta, 1.0 - self.delta])
 
 
-# Satisfies the printed corollary, and yet E[psi^2] = 5.0e7 is far above 2 variance E[psi] = 1.0e6.
+# Satisfies the printed corollary, although E[psi^2] = 5.0e7 is far above 2 variance E[psi] = 1.0e6.
 COUNTEREXAMPLE = TwoPoint(
     variance=100.0, near=100.0, far=9998.0, epsilon=0.5, delta=0.5, bound=9999.0
 )
@@ -67,7 +67,7 @@ COUNTEREXAMPLE = TwoPoint(
 def within_epsilon(epsilon: float, variance: float) -> Verdict:
     """Check `epsilon < variance`: sufficient if `|psi - variance| <= epsilon` always.
 
-    And the best possible: `epsilon = variance` allows psi = 0, which does nothing.
+    It cannot be weakened: `epsilon = variance` allows psi = 0, which does nothing.
 
     Assumptions: see the module. Here psi may also depend on X if it grows with its spread (`mean_adjusted_psi`),
     since psi < 2 variance at every X.
@@ -100,8 +100,8 @@ def mostly_within_epsilon(
         True variance s of an aggregate.
     version
         - "tight": `epsilon^2 < s^2 - (1-delta)/delta max(0, B (B - 2 s))`. Sufficient, and the weakest such
-          condition: where it fails, some psi with these constants does not help (see `worst_psi`).
-        - "squared": `epsilon^2 < s^2 - (1-delta)/delta B^2`. Sufficient, but asks for more than needed.
+          condition: if it fails, some psi with these constants does not help (see `worst_psi`).
+        - "squared": `epsilon^2 < s^2 - (1-delta)/delta B^2`. Sufficient, but stronger than necessary.
         - "printed": `epsilon^2 < s^2 - (1-delta)/delta B`, the statement of the paper as we read it. It mixes units
           and is false, see `COUNTEREXAMPLE`. For comparison only.
 
@@ -121,10 +121,10 @@ def mostly_within_epsilon(
     distance, chance, largest, noise = _constants(epsilon, delta, bound, variance)
     if version == "tight":
         cost = max(0.0, largest * (largest - 2.0 * noise))
-        text = "A psi within epsilon of the variance often enough helps; sufficient, and no weaker condition is."
+        text = "A psi that is often enough within epsilon of the variance helps; the weakest sufficient condition."
     elif version == "squared":
         cost = largest * largest
-        text = "A psi within epsilon of the variance often enough helps; sufficient, not necessary."
+        text = "A psi that is often enough within epsilon of the variance helps; sufficient, not necessary."
     else:
         cost = largest
         text = (
@@ -148,7 +148,7 @@ def worst_psi(epsilon: float, delta: float, bound: float, variance: float) -> Tw
 def _constants(
     epsilon: float, delta: float, bound: float, variance: float
 ) -> tuple[float, float, float, float]:
-    """Check the constants, and that there is a psi that they describe."""
+    """Check the constants, and that some psi has them."""
     distance = number("epsilon", epsilon, "not negative")
     chance = share("delta", delta)
     largest = number("bound", bound, "not negative")

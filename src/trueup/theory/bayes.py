@@ -1,10 +1,10 @@
-"""What would be best if the prior were known, and the identity by which the data stand in for it.
+"""The best estimate if the prior were known, and the identity by which the data replace it.
 
 Model: `X_j ~ N(mu_j, variance)` independent given the truths, `mu_j ~ N(prior_mean, prior_variance)`. The Bayes
 estimate needs the shrinkage `b = variance / (variance + prior_variance)`. Under this model the aggregates are
 `N(prior_mean, variance + prior_variance)`, so SS is `variance + prior_variance` times a chi-square variable with
-m - 1 degrees of freedom, whose reciprocal has the mean 1/(m - 3). Hence `(m - 3) variance / SS` estimates b without
-bias, and that is where the m - 3 of the empirical Bayes estimator comes from.
+m - 1 degrees of freedom, whose reciprocal has mean 1/(m - 3). Hence `(m - 3) variance / SS` is an unbiased estimate of
+b. This is the origin of the m - 3 in the empirical Bayes estimator.
 
 Reference: Ben Shabat, Meir and Azriel, Empirical Bayes approach to Truth Discovery problems, arXiv 2206.04816,
 section on the Bayes estimator and appendix A.
@@ -33,9 +33,9 @@ class BayesPosterior:
     mean : array
         One per question; the Bayes estimate under squared error.
     variance : float
-        The same for all questions.
+        Posterior variance, the same for all questions.
     shrinkage : float
-        Share of the way from the aggregate to the prior mean.
+        Fraction of the distance from the aggregate to the prior mean.
     """
 
     mean: Floats
@@ -44,7 +44,7 @@ class BayesPosterior:
 
 
 class MarginalIdentity(NamedTuple):
-    """Two sides of an equation, each computed in its own way."""
+    """The two sides of the identity, each computed in its own way."""
 
     left: float
     right: float
@@ -62,7 +62,7 @@ def bayes_estimate(
     variance
         Variance of each aggregate around its truth.
     prior_mean, prior_variance
-        The truths are `N(prior_mean, prior_variance)`; a variance of 0 means that they all equal the mean.
+        The truths are `N(prior_mean, prior_variance)`; with variance 0 they all equal the mean.
 
     Notes
     -----
@@ -70,7 +70,7 @@ def bayes_estimate(
     variance is `(1 - b) variance`.
 
     Assumptions: normal prior with known parameters, normal noise of one known variance, independent questions. No
-    other estimator has a smaller risk averaged over this prior.
+    estimator has a smaller risk averaged over this prior.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def marginal_identity(m: SupportsIndex, variance: float, prior_variance: float) 
     """Return both sides of `E[(variance + prior_variance) / SS] = 1 / (m - 3)`.
 
     The left side is integrated numerically from the distribution of SS, the right side is the fraction. The variances
-    cancel: the identity holds for any of them.
+    cancel, so the identity holds for any variances.
 
     Assumptions: those of `bayes_estimate`; any prior mean, which need not be known; m > 3. Appendix A of the paper.
 

@@ -1,8 +1,8 @@
 """The best linear unbiased estimate (BLUE) of workers of known variance.
 
-`X_j = sum_i w_i x_ij` with `sum_i w_i = 1` is unbiased whatever the truths are. Its variance `sum_i w_i^2
-sigma_i^2` is least for weights in proportion to `1 / sigma_i^2`, and then is `1 / sum_i 1/sigma_i^2`. For normal
-answers BLUE is also sufficient: given BLUE, what the single answers say no longer depends on the truth.
+`X_j = sum_i w_i x_ij` with `sum_i w_i = 1` is unbiased for all truths. Its variance `sum_i w_i^2 sigma_i^2` is smallest
+for weights proportional to `1 / sigma_i^2`, and is then `1 / sum_i 1/sigma_i^2`. For normal answers BLUE is also
+sufficient: given BLUE, the distribution of the single answers does not depend on the truth.
 
 References: A. C. Aitken, On least squares and linear combination of observations, Proc. R. Soc. Edinburgh 55 (1935);
 Ben Shabat, Meir and Azriel, arXiv 2206.04816, section on known competence.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-# How far the weights of an unbiased estimate may sum to something else than 1, relative to their size.
+# Largest difference between 1 and the sum of the weights of an unbiased estimate, relative to their size.
 UNBIASED = 1e-9
 
 

@@ -1,22 +1,22 @@
-"""Does the second step improve the first? The exact condition, measured on repeated samples.
+"""The general condition under which the second step improves the first, measured on repeated samples.
 
 For aggregates X of any first step, with `SS = sum_j (X_j - Xbar)^2`, any estimate psi of their variance and
 `Z_j = psi (X_j - Xbar) / SS`, the estimate `X_j - alpha Z_j` has
 
     risk(X) - risk(X - alpha Z) = 2 alpha sum_j Cov(X_j, Z_j) - alpha^2 E[psi^2 / SS].
 
-It improves on X if and only if `0 < alpha < 2 alpha*`, and most at `alpha* = sum_j Cov(X_j, Z_j) / E[psi^2 / SS]`.
+It improves on X if and only if `0 < alpha < 2 alpha*`. The best is `alpha* = sum_j Cov(X_j, Z_j) / E[psi^2 / SS]`.
 The empirical Bayes estimate has alpha = m - 3.
 
-Assumptions: `E[X_j] = mu_j + beta` with the same beta for all questions. A common bias drops out, because the Z_j
-sum to 0; this is weaker than unbiased aggregates. Neither normal errors nor equal variances nor independent questions
-are needed. The moments must exist: for nearly normal aggregates and constant psi the standard errors need m > 5.
+Assumptions: `E[X_j] = mu_j + beta` with the same beta for all questions. A common bias cancels, because the Z_j sum to
+0; this is weaker than unbiased aggregates. Neither normal errors nor equal variances nor independent questions are
+needed. The moments must exist: for nearly normal aggregates and constant psi the standard errors need m > 5.
 
-The expectations are over repeated data with the same truths. They can be computed in a simulation, not from one data
-set: see `condition_from_bootstrap` for what comes nearest.
+The expectations are over repeated data with the same truths. They can be computed in a simulation, but not from one
+data set: see `condition_from_bootstrap` for the closest approximation.
 
 Reference: Ben Shabat, Meir and Azriel, arXiv 2206.04816, theorem on the general model and the remark on alpha*. The
-paper requires the condition "for all mu"; it depends on mu, and is to be read at each mu by itself.
+paper requires the condition "for all mu"; it depends on mu, and should be read for each mu separately.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-# A gain of fewer standard errors than this is not told from none.
+# A gain of fewer standard errors than this is not distinguishable from 0.
 CLEAR = 2.0
 
 ONE_DATA_SET = (
@@ -50,12 +50,12 @@ ONE_DATA_SET = (
 
 @dataclass(frozen=True)
 class Condition:
-    """The general condition, measured.
+    """Measurement of the general condition.
 
     Attributes
     ----------
     m, n_samples : int
-        Questions and samples.
+        Numbers of questions and samples.
     covariance : Measured
         `sum_j Cov(X_j, Z_j)`.
     spread : Measured
@@ -67,7 +67,7 @@ class Condition:
     joint : float
         Covariance of the errors of `covariance` and `spread`.
     notes : tuple of str
-        What to keep in mind when quoting this.
+        Caveats of the measurement.
     """
 
     m: int
@@ -81,16 +81,16 @@ class Condition:
 
     @property
     def improves(self) -> bool:
-        """Whether the empirical Bayes estimate (alpha = m - 3) has the smaller risk, as far as measured."""
+        """Whether the empirical Bayes estimate (alpha = m - 3) has the smaller measured risk."""
         return self.gain.value > 0
 
     @property
     def clear(self) -> bool:
-        """Whether the gain or loss is beyond two Monte Carlo standard errors."""
+        """Whether the gain or loss exceeds two Monte Carlo standard errors."""
         return abs(self.gain.value) > CLEAR * self.gain.std_error
 
     def risk_difference(self, alpha: float | None = None) -> Measured:
-        """Return `risk(X) - risk(X - alpha Z)`, positive where the second step helps; alpha is m - 3 unless given."""
+        """Return `risk(X) - risk(X - alpha Z)`, positive if the second step helps; default alpha is m - 3."""
         size = strength(alpha, self.m)
         value = size * (2.0 * self.covariance.value - size * self.spread.value)
         first, second = 2.0 * self.covariance.std_error, size * self.spread.std_error
@@ -125,8 +125,8 @@ def general_condition(
     psi
         Variance estimate of each repetition, or one number for all.
     truth
-        The true values, where known. The covariance is then taken around them instead of around the means of the
-        samples: the gain is the exact difference in risk also where biases differ between questions.
+        The true values, if known. The covariance is then taken around them instead of around the means of the
+        samples, and the gain is the exact difference in risk even if biases differ between questions.
 
     Returns
     -------
@@ -159,18 +159,18 @@ def condition_from_bootstrap(aggregates: ArrayLike, psi: ArrayLike) -> Condition
 
     Notes
     -----
-    What it can tell: whether psi is of the right size for the noise that workers differ by, since `alpha*` does not
-    depend on the truths where aggregates are nearly normal and psi hardly varies (it is about `(m-3) Var(X) / psi`).
+    What it can show: whether psi has the right size for the noise between workers, because `alpha*` does not depend on
+    the truths if aggregates are nearly normal and psi hardly varies (it is about `(m-3) Var(X) / psi`).
 
-    What it cannot tell: the gain at the actual truths. Resampled aggregates scatter around the observed ones, which
-    scatter around the truths: SS has the noise in it twice, `E SS = SS(mu) + 2 (m-1) Var(X)`, and the gain, which is
-    inverse to it, comes out too small. With n workers the scatter of resamples is moreover (n-1)/n of what it should
-    be. Both err on the side of caution. Errors that workers share, and biases that differ between questions, are
-    the same in each resample and invisible. The standard errors shrink with the number of resamples, what is
-    unknown because there are few workers does not.
+    What it cannot show: the gain at the actual truths. Resampled aggregates scatter around the observed ones, which
+    scatter around the truths. SS therefore contains the noise twice, `E SS = SS(mu) + 2 (m-1) Var(X)`, and the gain,
+    which is inversely proportional to it, comes out too small. Also, with n workers the scatter of resamples is
+    (n-1)/n of what it should be. Both err on the side of caution. Errors that workers share, and biases that differ
+    between questions, are the same in each resample and invisible. The standard errors shrink with the number of
+    resamples; the uncertainty due to a small number of workers does not.
 
-    The condition cannot be verified on the observations alone, contrary to a remark in the paper; this is no more
-    than the nearest thing to it.
+    The condition cannot be verified from the observations alone, contrary to a remark in the paper; this is only the
+    closest approximation.
     """
     return _measure(aggregates, psi, None, ONE_DATA_SET)
 
@@ -187,7 +187,9 @@ def _measure(
     ratios = value * value / squares
     covariance, spread = Measured.mean(products), Measured.mean(ratios)
     if spread.value == 0:
-        raise TrueupError("psi: 0 in all samples. Nothing is shrunk, there is nothing to compare.")
+        raise TrueupError(
+            "psi: 0 in all samples. Nothing is shrunk, so there is nothing to compare."
+        )
     joint = float(
         (products - covariance.value) @ (ratios - spread.value) / (n_samples - 1) / n_samples
     )
@@ -207,7 +209,7 @@ def _measure(
 
 
 def _products(x: Floats, step: Floats, truth: ArrayLike | None) -> Floats:
-    """Return per sample what has the mean `sum_j Cov(X_j, Z_j)`."""
+    """Return one number per sample; their mean estimates `sum_j Cov(X_j, Z_j)`."""
     n_samples, m = x.shape
     if truth is not None:
         known = numbers("truth", truth)

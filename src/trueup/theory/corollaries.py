@@ -1,11 +1,11 @@
-"""When does a given kind of variance estimate help? The corollaries, with both sides of each inequality.
+"""Which variance estimates help? The corollaries, with both sides of each inequality.
 
 All of them are about the empirical Bayes estimate (alpha = m - 3) under the normal model of `normal_model`:
 independent `X_j ~ N(mu_j, variance)`, m > 3, no positive part. "Helps" means a strictly smaller risk than that of
-the aggregates. For the ones that state how near psi must be to the variance see `accuracy`.
+the aggregates. The corollaries on how close psi must be to the variance are in `accuracy`.
 
 Reference: Ben Shabat, Meir and Azriel, arXiv 2206.04816, corollaries to the theorem on the normal model. Where the
-printed statement differs from the exact one, both are here.
+printed statement differs from the exact one, both are available.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-# Probabilities may sum to something this far from 1; slopes may be below 0 by this share of psi/SS.
+# Tolerance of the sum of probabilities, and of negative slopes as a share of psi/SS.
 ROUNDING = 1e-9
 
 
 def constant_psi(psi: float, variance: float) -> Verdict:
     """Check a constant guess: it helps if and only if `0 < psi < 2 variance`.
 
-    The same for all truths and any m > 3. The gain is `(m-3)^2 psi (2 variance - psi) E[1/SS]`.
+    This holds for all truths and any m > 3. The gain is `(m-3)^2 psi (2 variance - psi) E[1/SS]`.
 
     Assumptions: normal model; psi fixed in advance.
 
@@ -62,13 +62,13 @@ def independent_psi(
     variance
         True variance of an aggregate.
     probabilities
-        Of the values; equal unless given.
+        Probabilities of the values; equal unless given.
 
     Notes
     -----
-    The root mean square error of the variance estimate must be below 100 %. This is the same as the paper's
-    `E[psi^2] < 2 variance E[psi]`. The expectations are taken over the values as given: for a psi known by a sample
-    only, the verdict is about the sample.
+    The root mean square error of the variance estimate must be below 100 %. This is equivalent to the paper's
+    `E[psi^2] < 2 variance E[psi]`. The expectations are over the given values: if they are only a sample of psi, the
+    verdict is about the sample.
 
     Assumptions: normal model; psi independent of X, for example from residuals of normal answers.
 
@@ -108,34 +108,35 @@ def mean_adjusted_psi(
 
     Notes
     -----
-    A psi is mean-adjusted if its derivative by X_j has the sign of `X_j - Xbar` for all j. The derivative term of
-    the risk is then at least 0, and dropping it leaves an upper bound. Only the sum over j enters, so it is enough
-    that the slope is not negative. The condition is sufficient, not necessary. The paper states the conclusion
-    strictly; for a constant psi equality is possible, hence "at most" here.
+    A psi is mean-adjusted if its derivative with respect to X_j has the sign of `X_j - Xbar` for all j. The derivative
+    term of the risk is then at least 0, and dropping it leaves an upper bound. Only the sum over j matters, so it is
+    enough that the slope is not negative. The condition is sufficient, not necessary. The paper states a strict
+    inequality; for a constant psi equality is possible, hence "at most" here.
 
     Assumptions: normal model; psi mean-adjusted.
 
     Raises
     ------
     TrueupError
-        When a slope is negative: the corollary says nothing about such a psi.
+        If a slope is negative: the corollary does not apply to such a psi.
     """
     x = repeated(samples)
     value = per_sample("psi", psi, len(x))
     noise = number("variance", variance, "positive")
     _, squares = centred("samples", x)
     if slopes is not None:
-        given = per_sample("slopes", slopes, len(x), "any")
-        falls = given < -ROUNDING * value / squares
-        if falls.any():
+        slope = per_sample("slopes", slopes, len(x), "any")
+        negative = slope < -ROUNDING * value / squares
+        if negative.any():
             raise TrueupError(
-                f"slopes: found {given[falls][0]:.6g}. A mean-adjusted psi has none below 0; use normal_risk instead."
+                f"slopes: found {slope[negative][0]:.6g}. A mean-adjusted psi has no negative slope; "
+                "use normal_risk instead."
             )
     left, right = value * value / squares, 2.0 * noise * value / squares
     difference = Measured.mean(left - right)
     text = (
-        "A psi that grows with the spread of X does no harm where E[psi^2/SS] is at most 2 variance E[psi/SS]; "
-        "otherwise this test is silent."
+        "A psi that grows with the spread of X does no harm if E[psi^2/SS] is at most 2 variance E[psi/SS]; "
+        "otherwise this test is inconclusive."
     )
     return Verdict(
         difference.value <= 0,
@@ -212,13 +213,13 @@ def guessed_variances(guesses: ArrayLike, variances: ArrayLike) -> Verdict:
 
     Notes
     -----
-    Weights `p_i` in proportion to `1/guess_i` give an aggregate of true variance `sum_i p_i^2 sigma_i^2`, believed
-    to have `sum_i p_i^2 guess_i = 1 / sum_i 1/guess_i`. This is a constant psi. Sufficient: `guess_i < 2 sigma_i^2`
-    for all workers. The corollary on an oracle with guesses of the paper, where the true variance is printed
-    without its index i.
+    Weights `p_i` proportional to `1/guess_i` give an aggregate of true variance `sum_i p_i^2 sigma_i^2` and guessed
+    variance `sum_i p_i^2 guess_i = 1 / sum_i 1/guess_i`. This is a constant psi. Sufficient: `guess_i < 2 sigma_i^2`
+    for all workers. This is the paper's corollary on an oracle with guesses, where the true variance is printed without
+    its index i.
 
     Assumptions: normal unbiased answers of independent workers; guesses fixed in advance. The comparison is with the
-    aggregate of the same weights, not with BLUE.
+    aggregate that has the same weights, not with BLUE.
 
     Examples
     --------
@@ -229,14 +230,14 @@ def guessed_variances(guesses: ArrayLike, variances: ArrayLike) -> Verdict:
     truth = numbers("variances", variances, "positive")
     if len(guess) != len(truth):
         raise TrueupError(f"guesses: found {len(guess)} for {len(truth)} variances.")
-    believed = blue_variance(guess)
+    guessed = blue_variance(guess)
     bound = 2.0 * linear_variance(blue_weights(guess), truth)
     over = int((guess >= 2.0 * truth).sum())
     text = (
         "Guessed variances help if and only if they give the aggregate less than twice its true variance; "
         f"{over} of {len(guess)} guesses are twice the true variance or more."
     )
-    return Verdict(believed < bound, believed, bound, "<", True, text)
+    return Verdict(guessed < bound, guessed, bound, "<", True, text)
 
 
 def largest_scale(samples: ArrayLike, psi: ArrayLike, truth: ArrayLike | None = None) -> Measured:
@@ -249,11 +250,11 @@ def largest_scale(samples: ArrayLike, psi: ArrayLike, truth: ArrayLike | None = 
 
     Notes
     -----
-    With `k psi` for psi the covariance term of the general condition grows like k, the other like k^2: a psi near
-    enough to 0 satisfies it, provided `sum_j Cov(X_j, Z_j) > 0`. Under the normal model with constant psi it always
-    is, and k is `2 variance / psi`. It need not be otherwise. Errors that stretch or compress all truths together
-    make it negative, and so does a psi that falls steeply with SS; then the value returned is not positive, and no
-    multiple of psi helps.
+    With `k psi` in place of psi, the covariance term of the general condition grows like k, the other like k^2: a psi
+    close enough to 0 satisfies it, provided that `sum_j Cov(X_j, Z_j) > 0`. Under the normal model with constant psi
+    this is always so, and k is `2 variance / psi`. In general it is not. Errors that stretch or compress all truths
+    together make the sum negative, and so does a psi that falls steeply with SS. The returned value is then not
+    positive, and no multiple of psi helps.
 
     Assumptions: those of the general condition; no normality.
     """

@@ -1,8 +1,8 @@
-"""What will the second step gain on this data set? A diagnostic, and the printed one that cannot say no.
+"""The expected gain of the second step on one data set: a diagnostic, and the printed one, which is always positive.
 
 Under the normal model with constant psi, `risk(X) - risk(EB) = (m-3)^2 psi (2 variance - psi) E[1/SS]`. The
-variance must come from elsewhere. If psi itself is put in its place, as the paper suggests, what remains is
-`(m-3)^2 psi^2/SS`: positive whatever psi is, also where psi is a hundred times too large.
+variance must come from elsewhere. If psi itself takes its place, as the paper suggests, the result is
+`(m-3)^2 psi^2/SS`, which is positive for every psi, even one that is a hundred times too large.
 
 Reference: Ben Shabat, Meir and Azriel, arXiv 2206.04816, remark on estimating the gain.
 """
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gain:
-    """What the second step is expected to take off the risk.
+    """Expected reduction of the risk by the second step.
 
     Attributes
     ----------
     value : float
-        `risk(X) - risk(EB)`, estimated, as a sum of squared errors. Positive: shrink.
+        Estimate of `risk(X) - risk(EB)`, as a sum of squared errors. Positive: shrink.
     relative : float
-        The same as a share of `m variance`, the risk of the aggregates.
+        `value` as a share of `m variance`, the risk of the aggregates.
     shrinkage : float
         `(m-3) psi / SS` on these data.
     text : str
-        What it rests on.
+        How it was estimated.
     """
 
     value: float
@@ -63,16 +63,16 @@ def gain_estimate(x: ArrayLike, psi: float, variance: float, slope: float = 0.0)
         The variance that the shrinkage uses.
     variance
         Another estimate of the variance of an aggregate, from other answers or another method, such as a sandwich
-        estimate. If it is computed as psi is, the result says nothing (`gain_by_psi_alone`).
+        estimate. If it is computed in the same way as psi, the result is meaningless (`gain_by_psi_alone`).
     slope
         Slope of psi at x (see `normal_model.slope`), for a psi that depends on x. It adds `2 (m-3) variance slope`;
-        leaving out a positive one errs on the side of caution.
+        leaving out a positive slope errs on the side of caution.
 
     Notes
     -----
     Unbiased for the gain if the normal model holds, `variance` is unbiased and independent of x and of psi, and the
-    slope is given. It is one noisy number: without a slope its sign is that of `2 variance - psi`, so it repeats a
-    comparison of the two estimates of the variance, in units of risk.
+    slope is given. It is a single noisy number: without a slope its sign is that of `2 variance - psi`, so it only
+    compares the two estimates of the variance, in units of risk.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def gain_estimate(x: ArrayLike, psi: float, variance: float, slope: float = 0.0)
 def gain_by_psi_alone(x: ArrayLike, psi: float) -> Gain:
     """Return the printed estimate, which replaces the variance by psi: `(m-3)^2 psi^2 / SS`.
 
-    It predicts a gain for every psi above 0, and a larger one for a larger psi. It is here so that it can be shown
-    to be of no use; take `gain_estimate`.
+    It predicts a gain for every psi above 0, and a larger gain for a larger psi. It exists to show that it is useless;
+    use `gain_estimate`.
 
     Examples
     --------
@@ -113,6 +113,7 @@ def gain_by_psi_alone(x: ArrayLike, psi: float) -> Gain:
 
 
 def _spread(x: ArrayLike) -> tuple[float, int]:
+    """Return SS and the number of questions."""
     values = numbers("x", x)
     m = count("x", len(values))
     _, squares = centred("x", values[None, :])

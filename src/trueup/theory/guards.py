@@ -1,7 +1,7 @@
-"""What the functions of the theory accept: finite numbers of a sensible size, in the right shape.
+"""Checks of the arguments of the theory functions: finite numbers of reasonable size, in the right shape.
 
-Sizes are limited so that squares of squares stay inside the range of floating point: whoever keeps to them gets
-finite results, whoever does not is asked to change the unit.
+Sizes are limited so that fourth powers stay within the range of floating point. Arguments within the limits give finite
+results; for others the error asks the caller to change the unit.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Sign: TypeAlias = Literal["any", "not negative", "positive"]
 
 LARGEST = 1e30
 SMALLEST = 1 / LARGEST
-# Most questions a formula is asked about.
+# Largest number of questions.
 MOST_QUESTIONS = 10**12
-# Differences of this many rounding errors are none.
+# Differences of up to this many rounding errors count as 0.
 ROUNDING_ERRORS = 8.0
 
 
@@ -34,12 +34,12 @@ def count(name: str, value: SupportsIndex, least: int = 4) -> int:
     Raises
     ------
     TrueupError
-        When it is no whole number, or too small for what is asked.
+        If it is not an integer, or too small or too large.
     """
     try:
         whole = operator.index(value)
     except TypeError:
-        message = f"{name}: {quoted(value)} is no whole number. Give the number of questions."
+        message = f"{name}: {quoted(value)} is not a whole number. Give the number of questions."
         raise TrueupError(message) from None
     if whole < least:
         raise TrueupError(f"{name}: found {whole}. This needs at least {least} questions.")
@@ -51,28 +51,28 @@ def count(name: str, value: SupportsIndex, least: int = 4) -> int:
 
 
 def numbers(name: str, values: ArrayLike, sign: Sign = "any", ndim: int = 1) -> Floats:
-    """Check an array, and return it in double precision; where 0 is allowed, smaller sizes than fit count as 0.
+    """Check an array, and return it in double precision; where 0 is allowed, too small sizes become 0.
 
     Raises
     ------
     TrueupError
-        When it has another number of dimensions, no entry, or an entry that is missing, of the wrong sign, or so
-        large or small that its square would not fit.
+        If it has another number of dimensions, no entry, or an entry that is missing, of the wrong sign, or so large
+        or small that its powers would overflow or underflow.
     """
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TrueupError(f"{name}: {quoted(values)} does not consist of numbers.") from None
     if array.ndim != ndim:
-        wanted = ("one number", "one dimension", "shape (samples, questions)")[ndim]
-        raise TrueupError(f"{name}: found shape {array.shape}. Give {wanted}.")
+        expected = ("one number", "one dimension", "shape (samples, questions)")[ndim]
+        raise TrueupError(f"{name}: found shape {array.shape}. Give {expected}.")
     if array.size == 0:
         raise TrueupError(f"{name}: empty. Give at least one number.")
     size = np.abs(array)
     if not (size <= LARGEST).all():
         bad = array[~(size <= LARGEST)][0]
         raise TrueupError(
-            f"{name}: found {bad}. Give finite numbers up to {LARGEST:g} (change the unit if need be)."
+            f"{name}: found {bad}. Give finite numbers up to {LARGEST:g} (change the unit if necessary)."
         )
     if sign == "any":
         return array
@@ -90,7 +90,7 @@ def number(name: str, value: ArrayLike, sign: Sign = "any") -> float:
 
 
 def share(name: str, value: ArrayLike) -> float:
-    """Check a probability other than 0."""
+    """Check a probability above 0."""
     probability = number(name, value, "positive")
     if probability > 1:
         raise TrueupError(f"{name}: found {probability}. Give a probability above 0 and up to 1.")
@@ -98,7 +98,7 @@ def share(name: str, value: ArrayLike) -> float:
 
 
 def repeated(samples: ArrayLike, least: int = 2) -> Floats:
-    """Check repeated aggregates: a row per sample, a column per question, at least four of them."""
+    """Check repeated aggregates: a row per sample, a column per question, at least four columns."""
     array = numbers("samples", samples, ndim=2)
     count("samples", array.shape[1])
     if len(array) < least:
@@ -107,7 +107,7 @@ def repeated(samples: ArrayLike, least: int = 2) -> Floats:
 
 
 def per_sample(name: str, values: ArrayLike, n_samples: int, sign: Sign = "not negative") -> Floats:
-    """Check one number per sample; a single number stands for all of them."""
+    """Check one number per sample; a single number is repeated for all samples."""
     if np.ndim(values) == 0:
         return np.full(n_samples, number(name, values, sign))
     array = numbers(name, values, sign)
@@ -122,7 +122,7 @@ def centred(name: str, rows: Floats) -> tuple[Floats, Floats]:
     Raises
     ------
     TrueupError
-        When SS is 0 up to rounding in a row: all its questions have the same value, and no shrinkage is defined.
+        If SS is 0 up to rounding in a row: all its questions have the same value, and the shrinkage is undefined.
     """
     deviations = rows - rows.mean(axis=-1, keepdims=True)
     squares = np.einsum("...j,...j->...", deviations, deviations)
@@ -131,7 +131,7 @@ def centred(name: str, rows: Floats) -> tuple[Floats, Floats]:
     if flat.any():
         raise TrueupError(
             f"{name}: SS = 0 in {int(flat.sum())} of {flat.size} samples: all questions have the same value there. "
-            "Leave such samples out, or change the unit if the values are tiny."
+            "Remove such samples, or change the unit if the values are tiny."
         )
     return deviations, np.asarray(squares)
 

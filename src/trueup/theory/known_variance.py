@@ -1,12 +1,12 @@
-"""Risk of the empirical Bayes estimate when its shrinkage uses a constant: the right variance, or a wrong one.
+"""Risk of the empirical Bayes estimate whose shrinkage uses a constant: the true variance, or a guess.
 
 The estimate is `Xbar + (1 - alpha guess / SS)(X_j - Xbar)`, with alpha = m - 3 and the true variance as guess unless
-stated otherwise. Under `X_j ~ N(mu_j, variance)` its risk is
+otherwise stated. Under `X_j ~ N(mu_j, variance)` its risk is
 
     m variance - (2 alpha (m-3) variance guess - alpha^2 guess^2) E[1/SS],
 
-which for the defaults is `m variance - (m-3)^2 variance^2 E[1/SS]`: below the risk of the aggregates themselves for
-any truths. With truths from a normal prior `E[1/SS]` has a closed form.
+which for the defaults is `m variance - (m-3)^2 variance^2 E[1/SS]`, below the risk of the aggregates for any truths.
+With truths from a normal prior `E[1/SS]` has a closed form.
 
 References: G. Casella, An introduction to empirical Bayes data analysis, American Statistician 39 (1985); Ben Shabat,
 Meir and Azriel, arXiv 2206.04816, theorem on known competence and the figure on a biased variance.
@@ -43,14 +43,14 @@ def risk_given_truth(
     variance
         Variance of each aggregate.
     guess
-        The constant used in its place; the variance itself unless given.
+        The constant used in place of the variance; the variance itself unless given.
     alpha
         Constant of the shrinkage; m - 3 unless given.
 
     Notes
     -----
-    Assumptions: `X_j ~ N(mu_j, variance)`, independent, `guess` not computed from X. The plain estimate, without
-    positive part, whose risk is lower still.
+    Assumptions: `X_j ~ N(mu_j, variance)`, independent, `guess` not computed from X. This is the plain estimate; with
+    the positive part the risk is even lower.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def casella_bound(truth: ArrayLike, variance: float) -> float:
 
     Notes
     -----
-    `m s - (m-3)^2 s^2 / ((m-3) s + SS(mu))`, from the lower bound of `E[1/SS]` (see `inverse_ss_bounds`). It is the
-    risk where all truths are equal, and approaches it where they are far apart. That the risk is below `m s` for
-    all truths is Casella's theorem; this is by how much at least.
+    `m s - (m-3)^2 s^2 / ((m-3) s + SS(mu))`, from the lower bound of `E[1/SS]` (see `inverse_ss_bounds`). It equals the
+    risk if all truths are equal, and approaches it if they are far apart. Casella's theorem says that the risk is below
+    `m s` for all truths; this says by how much at least.
 
     Assumptions: those of `risk_given_truth`, with the variance known.
 
@@ -129,8 +129,8 @@ def biased_variance_risk(
 ) -> Floats:
     """Return the curve `R(h) = m s - (m-3)(2 s h - h^2) / (s + t)` over constant guesses h of the variance s.
 
-    A parabola with its minimum at h = s, back at the risk of the aggregates at h = 2 s: a guess that is too small
-    always gains, one more than twice too large always loses. The figure on a biased variance in the paper.
+    A parabola with its minimum at h = s, which reaches the risk of the aggregates at h = 2 s: a guess that is too small
+    always gains, a guess above 2 s always loses. This is the figure on a biased variance in the paper.
 
     Assumptions: those of `risk_under_prior`; plain estimate without positive part.
 

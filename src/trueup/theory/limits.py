@@ -1,4 +1,4 @@
-"""What the shrinkage tends to as questions become many.
+"""Limit of the shrinkage for many questions.
 
 Reference: Ben Shabat, Meir and Azriel, arXiv 2206.04816, remark on the limit of the empirical Bayes estimate.
 """
@@ -27,13 +27,12 @@ def shrinkage_limit(variance: float, prior_variance: float, guess: float | None 
     prior_variance
         Limit of the variance of the truths, `SS(mu)/m`.
     guess
-        Limit of psi; the variance unless given, and then b is that of the Bayes estimate.
+        Limit of psi; the variance unless given, and then the limit of b is that of the Bayes estimate.
 
     Notes
     -----
     SS/m tends to `variance + prior_variance` by the law of large numbers. Assumptions: independent aggregates with
-    errors of one variance (for example normal), truths whose sample variance has a limit; no prior of a certain
-    form.
+    errors of one variance (for example normal), truths whose sample variance has a limit; no particular prior.
 
     Examples
     --------
@@ -46,10 +45,10 @@ def shrinkage_limit(variance: float, prior_variance: float, guess: float | None 
 
 
 def shrinkage_moments(m: SupportsIndex, variance: float, prior_variance: float) -> Moments:
-    """Return mean and standard deviation of `b = (m-3) variance / SS` for finitely many questions.
+    """Return mean and standard deviation of `b = (m-3) variance / SS` for m questions.
 
     With B the limit `variance / (variance + prior_variance)`: the mean is B for every m > 3 (see
-    `marginal_identity`), the standard deviation `B sqrt(2 / (m - 5))`, finite from m = 6 on.
+    `marginal_identity`), the standard deviation is `B sqrt(2 / (m - 5))`, finite from m = 6 on.
 
     Assumptions: normal errors, normal truths, known variance.
 

@@ -5,15 +5,15 @@ For `X_j ~ N(mu_j, variance)` independent, and the estimate `X_j - alpha psi (X_
     risk = m variance + alpha^2 E[psi^2/SS]
            - 2 alpha variance { (m-3) E[psi/SS] + E[sum_j psi_j' (X_j - Xbar)/SS] },
 
-where `psi_j'` is the derivative of psi by X_j. It follows from Stein's lemma, `E[(X_j - mu_j) g(X)] = variance
-E[g_j'(X)]`. The expectation no longer mentions the truths: the same expression without it is an unbiased estimate
-of the risk from a single data set, if the variance is known.
+where `psi_j'` is the derivative of psi with respect to X_j. It follows from Stein's lemma,
+`E[(X_j - mu_j) g(X)] = variance E[g_j'(X)]`. The truths do not appear in it: without the expectations the expression is
+an unbiased estimate of the risk from a single data set, if the variance is known.
 
-Only one derivative is needed. The sum over j is how fast psi grows when all deviations from the mean are stretched
-alike, `d/dt psi(X + t (X - Xbar))` at t = 0; divided by SS it is called the *slope* here.
+Only one derivative is needed. The sum over j is the rate at which psi grows when all deviations from the mean are
+stretched together, `d/dt psi(X + t (X - Xbar))` at t = 0; divided by SS it is called the *slope* here.
 
 Assumptions: independent normal errors of one variance; psi continuous with a derivative almost everywhere, and with
-finite moments. What else psi depends on, such as residuals of workers, must be independent of X.
+finite moments. Other quantities that psi depends on, such as residuals of workers, must be independent of X.
 
 References: C. Stein, Estimation of the mean of a multivariate normal distribution, Annals of Statistics 9 (1981); Ben
 Shabat, Meir and Azriel, arXiv 2206.04816, theorem on the normal model (its S^2 in the proofs is SS).
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 # A variance estimate: rows of aggregates in, a number per row out.
 Psi: TypeAlias = Callable[[Floats], Floats]
 
-# Share by which deviations are stretched for a central difference, near the cube root of the rounding error.
+# Relative step of the central difference, near the cube root of the rounding error.
 STEP = 1e-5
 
 
 @dataclass(frozen=True)
 class ConstantPsi:
-    """The same variance whatever the aggregates are; its slope is 0."""
+    """A variance that does not depend on the aggregates; its slope is 0."""
 
     value: float
 
@@ -84,8 +84,8 @@ def slope(psi: Psi, samples: ArrayLike) -> Floats:
     Parameters
     ----------
     psi
-        Takes an array of shape (samples, questions), returns one number per sample. Where it has a method `slope`
-        (as `ConstantPsi` and `SpreadPsi` have) that is asked, otherwise see `numerical_slope`.
+        Takes an array of shape (samples, questions), returns one number per sample. If it has a method `slope` (as
+        `ConstantPsi` and `SpreadPsi` have) that is called, otherwise `numerical_slope` is used.
     samples
         Aggregates, shape (samples, questions).
 
@@ -105,7 +105,7 @@ def slope(psi: Psi, samples: ArrayLike) -> Floats:
 def numerical_slope(psi: Psi, samples: ArrayLike) -> Floats:
     """Return the slope of psi by a central difference along the deviations.
 
-    It takes two calls of psi, whatever the number of questions.
+    It calls psi twice, whatever the number of questions.
 
     Assumption: psi is smooth within a few 1e-5 of each sample; a kink there gives the mean of both sides.
     """
@@ -124,7 +124,7 @@ def unbiased_risk(
     slopes: ArrayLike = 0.0,
     alpha: float | None = None,
 ) -> Floats:
-    """Return Stein's unbiased estimate of the risk, from each sample by itself.
+    """Return Stein's unbiased estimate of the risk, for each sample separately.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def unbiased_risk(
 
     Notes
     -----
-    `m s + alpha^2 psi^2/SS - 2 alpha s ((m-3) psi/SS + slope)`. Its mean is the risk; a single value is noisy and
-    can be negative. Assumptions: see the module.
+    `m s + alpha^2 psi^2/SS - 2 alpha s ((m-3) psi/SS + slope)`. Its expectation is the risk; a single value is noisy
+    and can be negative. Assumptions: see the module.
 
     Examples
     --------
@@ -173,8 +173,8 @@ def normal_risk(
 ) -> Measured:
     """Measure the risk over repeated samples by the identity of the normal model.
 
-    The mean of `unbiased_risk`, with its standard error: the truths are not needed, and the samples may even come
-    from different truths, in which case it is the mean risk.
+    This is the mean of `unbiased_risk`, with its standard error. The truths are not needed, and the samples may even
+    come from different truths; the result is then the mean risk.
     """
     x = repeated(samples)
     return Measured.mean(unbiased_risk(x, psi, variance, slopes, alpha))
@@ -183,13 +183,13 @@ def normal_risk(
 def known_variance_risk(samples: ArrayLike, variance: float) -> Measured:
     """Measure `m s - (m-3)^2 s^2 E[1/SS]`, the risk with psi = the known variance s.
 
-    See `risk_given_truth` for the exact value where the truths are known.
+    See `risk_given_truth` for the exact value if the truths are known.
     """
     return normal_risk(samples, variance, variance)
 
 
 def _answer(name: str, values: object, n_samples: int) -> Floats:
-    """Check what a function of the caller returned."""
+    """Check the values that a function of the caller returned."""
     array = numbers(name, np.asarray(values))
     if len(array) != n_samples:
         raise TrueupError(f"{name}: returned {len(array)} numbers for {n_samples} samples.")

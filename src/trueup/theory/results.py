@@ -1,4 +1,4 @@
-"""What the functions of the theory answer: a number with its error, or a verdict with both its sides."""
+"""Results of the theory functions: a number with its error, or a verdict with both sides of an inequality."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Measured(NamedTuple):
     value : float
         The estimate.
     std_error : float
-        How far it may be off because the samples are finite in number; nothing else is in it.
+        Error due to the finite number of samples only.
     """
 
     value: float
@@ -39,18 +39,18 @@ class Verdict:
     Attributes
     ----------
     holds : bool
-        `left` stands to `right` in the stated relation (and nothing degenerate is the case, see the function).
+        Whether `left` and `right` satisfy the relation (and the case is not degenerate, see the function).
     left, right : float
         Both sides of the inequality.
     relation : str
         "<" or "<=".
     exact : bool
-        True where the condition decides: without it, the second step does not help. False where it is merely
-        sufficient (or, for a statement printed wrongly, not even that): without it nothing is known.
+        True if the condition is also necessary: without it, the second step does not help. False if it is only
+        sufficient (or, for a wrongly printed statement, not even that): without it nothing is known.
     text : str
-        What was compared and what follows.
+        What was compared, and what follows.
     std_error : float or None
-        Monte Carlo standard error of `left - right`; None where both sides are exact.
+        Monte Carlo standard error of `left - right`; None if both sides are exact.
     """
 
     holds: bool

@@ -1,4 +1,4 @@
-"""How large 1/SS is on average: the one expectation that decides what shrinking can gain.
+"""The mean of 1/SS, the expectation that determines how much shrinkage can gain.
 
 `SS = sum_j (X_j - Xbar)^2` for aggregates `X_j ~ N(mu_j, variance)`. Given the truths it is `variance` times a
 noncentral chi-square variable with m - 1 degrees of freedom and noncentrality `SS(mu) / variance`.
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-# Gauss-Legendre nodes, and where the integrand has fallen below exp(-TAIL / 2).
+# Number of Gauss-Legendre nodes; the integral ends where the integrand is below exp(-TAIL / 2).
 NODES = 128
 TAIL = 80.0
 
 
 class Bounds(NamedTuple):
-    """Two numbers between which a third is known to lie."""
+    """Lower and upper bound of a number."""
 
     lower: float
     upper: float
@@ -41,12 +41,12 @@ def mean_inverse_chi2(m: int, noncentrality: float) -> float:
 
     Q is a chi-square variable with m - 1 + 2J degrees of freedom, J Poisson with mean `noncentrality / 2`, hence
     `E[1/Q] = E[1 / (m - 3 + 2J)]`. Writing the fraction as the integral of `t^(m - 4 + 2J)` over [0, 1] and summing
-    over J gives the integral of `t^(m-4) exp(-noncentrality (1 - t^2) / 2)`, which is smooth and falls from t = 1.
+    over J gives the integral of `t^(m-4) exp(-noncentrality (1 - t^2) / 2)`, which is smooth and largest near t = 1.
     """
     scale = noncentrality + m - 3
     reach = min(scale, TAIL)
-    at, weights = _nodes()
-    below = at * (reach / scale)
+    nodes, weights = _nodes()
+    below = nodes * (reach / scale)
     log = (m - 4) * np.log1p(-below) - noncentrality * below * (1.0 - below / 2.0)
     return float(weights @ np.exp(log)) * (reach / scale)
 
@@ -60,7 +60,7 @@ def truth_spread(truth: ArrayLike) -> tuple[int, float]:
 
 
 def inverse_ss(truth: ArrayLike, variance: float) -> float:
-    """Return `E[1/SS]` over repeated aggregates of the same truths, exactly.
+    """Return the exact `E[1/SS]` over repeated aggregates of the same truths.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def inverse_ss(truth: ArrayLike, variance: float) -> float:
 
     Notes
     -----
-    Assumptions: `X_j ~ N(mu_j, variance)`, independent. A common shift of all aggregates changes nothing.
+    Assumptions: `X_j ~ N(mu_j, variance)`, independent. A common shift of all aggregates does not matter.
 
     Examples
     --------
@@ -89,8 +89,8 @@ def inverse_ss_bounds(truth: ArrayLike, variance: float) -> Bounds:
     Notes
     -----
     With `L = SS(mu) / variance`: `1/(m-3+L) <= variance E[1/SS] <= (m-1) / ((m-3)(m-1+L))`. The lower one is Jensen's
-    inequality for `E[1/(m-3+2J)]`. The upper one follows from `(m-3) E[1/(m-3+2J)] + L E[1/(m-1+2J)] = 1` and the
-    lower bound of the second mean. Both are equalities where all truths are equal.
+    inequality for `E[1/(m-3+2J)]`. The upper bound follows from `(m-3) E[1/(m-3+2J)] + L E[1/(m-1+2J)] = 1` and the
+    lower bound of the second mean. Both are equalities if all truths are equal.
 
     Assumptions: those of `inverse_ss`. Reference: Casella and Hwang, Limit expressions for the risk of James-Stein
     estimators, Canadian Journal of Statistics 10 (1982).
@@ -104,7 +104,7 @@ def inverse_ss_bounds(truth: ArrayLike, variance: float) -> Bounds:
 
 
 def inverse_ss_under_prior(m: SupportsIndex, variance: float, prior_variance: float) -> float:
-    """Return `E[1/SS] = 1 / ((m - 3)(variance + prior_variance))`, the mean over normal truths as well.
+    """Return `E[1/SS] = 1 / ((m - 3)(variance + prior_variance))`, averaged over normal truths, too.
 
     Assumptions: `X_j ~ N(mu_j, variance)`, `mu_j ~ N(any mean, prior_variance)`, all independent, m > 3. See
     `marginal_identity`.

@@ -1,9 +1,9 @@
-"""Variance rules: how sure is a first step? Answers and aggregate in, a variance per question out.
+"""Variance rules: how certain is a first step? Answers and aggregate in, a variance per question out.
 
-`psi_h` is the estimate of the paper as printed, `psi_h_per_answer` what it was probably meant to be; `plugin`,
-`sandwich` and `blue` follow from the weights of the first step, `jackknife` and `bootstrap` from leaving out or drawing
-workers, for any first step. `moderated` is our own: it says in addition how sure its variances are. `find` knows them
-by name, `certainty` and `variances` apply them.
+`psi_h` is the estimate of the paper as printed, `psi_h_per_answer` probably what was meant. `plugin`, `sandwich` and
+`blue` use the weights of the first step. `jackknife` and `bootstrap` run any first step again with other workers.
+`moderated` is our own rule; it also returns how certain its variances are. `find` returns a rule by name, `certainty`
+and `variances` apply one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def names() -> list[str]:
 def find(name: str) -> Callable[[Answers | None, Aggregate], Floats | Certainty]:
     """Return a rule by name."""
     if name not in _RULES:
-        known = ", ".join(f'"{each}"' for each in _RULES)
+        known = ", ".join(f'"{rule}"' for rule in _RULES)
         raise TrueupError(
             f"variance: {quoted(name)} is not known. Known: {known}, a number or an array."
         )
@@ -84,18 +84,18 @@ def variances(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Float
 
 
 def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certainty:
-    """Return variances and how sure they are; those of most rules are taken as known.
+    """Return variances and how certain they are; most rules treat their variances as known.
 
-    The engine of the aggregate keeps them. `answers` are None where they are not in memory.
+    The engine of the aggregate keeps them. `answers` is None if the answers are not in memory.
     """
     engine = aggregate.engine
     if isinstance(rule, str):
-        found = find(rule)(answers, aggregate)
-        if isinstance(found, Certainty):
-            return found
+        variance = find(rule)(answers, aggregate)
+        if isinstance(variance, Certainty):
+            return variance
         if rule in _RESAMPLED:
-            engine.keep(vectors.VARIANCE, found)
-        return Certainty.plain(engine)
+            engine.keep(vectors.VARIANCE, variance)
+        return Certainty.of_known(engine)
     if callable(rule):
         if answers is None:
             raise TrueupError(
@@ -106,14 +106,14 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
             return rule.keep_in(engine)
     count = engine.problem.n_questions
     try:
-        given = np.asarray(rule, dtype=np.float64)
-        np.broadcast_to(given, (count,))
+        values = np.asarray(rule, dtype=np.float64)
+        np.broadcast_to(values, (count,))
     except (TypeError, ValueError, OverflowError):
         raise TrueupError(
             f"variance: found {quoted(rule)}. Give a name, a number, or one number for each of the "
             f"{count} questions."
         ) from None
-    if not (np.isfinite(given) & (given >= 0)).all():
+    if not (np.isfinite(values) & (values >= 0)).all():
         raise TrueupError("variance: must be finite and not negative.")
-    engine.keep(vectors.VARIANCE, given if given.ndim else float(given))
-    return Certainty.plain(engine)
+    engine.keep(vectors.VARIANCE, values if values.ndim else float(values))
+    return Certainty.of_known(engine)

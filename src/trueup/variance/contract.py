@@ -1,4 +1,4 @@
-"""How sure a first step is of each question, and how sure that is itself."""
+"""How certain the aggregates of a first step are, and how certain these variances are."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """Variances of the aggregates, as a variance rule sees them.
+    """Variances of the aggregates, according to a variance rule.
 
     Attributes
     ----------
     v : array
         Variance of each aggregate.
     v_interval : array
-        The same for intervals, where the more careful side is the larger one.
+        Variance of each aggregate for intervals, which err on the side of caution.
     nu : array
-        Degrees of freedom behind the variances of each panel; infinite for known ones.
+        Degrees of freedom of the variances of each panel; infinite for known variances.
     shift : array
-        Variance of an error that all questions of a panel share, from the biases of the workers.
+        Variance of the error that all questions of a panel share, from the biases of the workers.
     shift_nu : array
-        Degrees of freedom behind the shift of each panel: one less than it has workers.
+        Degrees of freedom of the shift of each panel: its number of workers minus 1.
     marks : array
-        Above 0 for questions that were set aside for their variance.
+        Above 0 for questions that were set aside because of their variance.
     interval, aside : str
-        Under which names the engine keeps `v_interval` and `marks`; no name where none was set aside. `v` is
+        Names under which the engine keeps `v_interval` and `marks`; empty if no question was set aside. `v` is
         `vectors.VARIANCE`.
     """
 
@@ -48,12 +48,12 @@ class Certainty:
 
     @property
     def gross(self) -> Bools:
-        """Questions that were set aside for their variance."""
+        """Whether each question was set aside because of its variance."""
         return self.marks > 0
 
     @classmethod
-    def plain(cls, engine: Engine) -> Certainty:
-        """Take the variances that an engine keeps as `vectors.VARIANCE` as known."""
+    def of_known(cls, engine: Engine) -> Certainty:
+        """Return the certainty of known variances, which an engine keeps as `vectors.VARIANCE`."""
         panels, v = engine.problem.n_panels, engine.kept(vectors.VARIANCE)
         return cls(
             v,
@@ -65,7 +65,7 @@ class Certainty:
         )
 
     def keep_in(self, engine: Engine) -> Certainty:
-        """Let an engine keep variances that came from elsewhere."""
+        """Store variances from elsewhere in an engine."""
         engine.keep(vectors.VARIANCE, self.v)
         engine.keep(vectors.INTERVAL_VARIANCE, self.v_interval)
         engine.keep(vectors.GROSS, self.marks)

@@ -1,4 +1,4 @@
-"""How wide the intervals are."""
+"""Width of the intervals."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-#: Degrees of freedom from which on variances are as good as known, and the fewest that a quantile is taken at.
+#: Degrees of freedom from which variances count as known, and the smallest for which a quantile is computed.
 MANY = 300.0
 FEWEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Width:
-    """How many standard errors the intervals have on each side.
+    """Half-width of the intervals in standard errors.
 
-    Student's quantile where the variances are estimates, normal where they are as good as known. Noise and common shift
-    have degrees of freedom of their own, which are joined after Satterthwaite.
+    Student's quantile where the variances are estimates, the normal quantile where they are practically known. Noise
+    and common shift have separate degrees of freedom, which are combined by Satterthwaite's formula.
     """
 
     level: float
@@ -31,7 +31,7 @@ class Width:
     shift_nu: Floats
 
     def quantile(self, variance: Floats, of_panel: Callable[[Floats], Floats]) -> Floats:
-        """Return it for questions with these posterior variances; `of_panel` gives each the number of its panel."""
+        """Return the quantile of each question; `of_panel` maps a number per panel to one per question."""
         shift, nu = of_panel(self.shift), of_panel(np.maximum(self.nu, FEWEST))
         total = variance + shift
         share = np.divide(shift, total, out=np.zeros(len(total)), where=total > 0)
@@ -41,7 +41,7 @@ class Width:
 
 
 def student_quantile(p: float, freedom: Floats) -> Floats:
-    """Return Student's quantile at each number of degrees of freedom; the normal one where there are many."""
+    """Return Student's quantile for each number of degrees of freedom; the normal quantile for many."""
     from scipy.special import ndtri, stdtrit
 
     quantile = np.full(np.shape(freedom), ndtri(p))

@@ -1,4 +1,4 @@
-"""The variance estimate of the paper, as printed: it estimates the variance of a worker, not of the truths."""
+"""The variance estimate of the paper as printed, which estimates the variance of a worker, not of the truths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def psi_h(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
     """Return `psi_H = (1/n) sum_i 1/(m-1) sum_j (x_ij - t_j)^2` of each panel, repeated for its questions.
 
-    On sparse data worker i has the divisor `max(|Q_i| - 1, 1)` and the mean is over workers with answers. For the
+    On sparse data the divisor of worker i is `max(|Q_i| - 1, 1)`, and the mean is over workers with answers. For the
     plain mean it is about n times the variance of the truths, see the documentation of the second step.
     """
     return _keep(aggregate, per_answer=False)
@@ -35,6 +35,7 @@ def psi_h_per_answer(answers: Answers | None, aggregate: Aggregate) -> Floats:  
 
 
 def _keep(aggregate: Aggregate, *, per_answer: bool) -> Floats:
+    """Compute psi_H, store it in the engine and return it."""
     engine, facts = aggregate.engine, aggregate.facts
 
     def visit(block: Block, kept: Kept) -> Visit:
@@ -43,9 +44,9 @@ def _keep(aggregate: Aggregate, *, per_answer: bool) -> Floats:
 
     sums = engine.sweep(visit, reads=(vectors.OFFSET,)).sums
     answered = facts.n_answers > 0
-    each = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
+    variance = np.where(answered, sums[0] / np.maximum(facts.n_answers - 1.0, 1.0), 0.0)
     count = np.maximum(facts.panel_sum(answered.astype(np.float64)), 1.0)
-    psi = facts.panel_sum(each) / count
+    psi = facts.panel_sum(variance) / count
 
     def spread(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
         v = block.of_panel(psi)

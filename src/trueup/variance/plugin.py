@@ -1,4 +1,4 @@
-"""Plug-in rules: the variance of a weighted mean with fixed weights, worker variances put in."""
+"""Plug-in rules: the variance of a weighted mean with fixed weights and estimated worker variances."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def plugin(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
     """Return `v_j = sum_i p_ij^2 s_i^2`, with `s_i^2 = sum_j (x_ij - t_j)^2 / sum_j (1 - p_ij)`.
 
-    It takes the weights as given, so that it is somewhat too small where they were learned from few answers.
-    Algorithms with a variance formula of their own (median, GTM, subject bias, Student, BLUE) use that.
+    The weights are treated as fixed, so the variance is somewhat too small if they were learned from few answers.
+    Algorithms with their own variance formula (median, GTM, subject bias, Student, BLUE) use that.
     """
     if not aggregate.has_variance:
         raise TrueupError(
@@ -40,13 +40,13 @@ def plugin(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: AR
 def blue(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
     """Return `v_j = 1 / sum_i 1/s_i^2` over the workers of question j.
 
-    The variance of the best linear unbiased estimate: right for first steps with inverse-variance weights only.
+    The variance of the best linear unbiased estimate, correct only for first steps with inverse-variance weights.
     """
     noise = aggregate.noise
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        mine = noise[block.worker_slice]
-        precision = np.divide(1.0, mine, out=np.zeros(len(mine)), where=mine > 0)
+        variance = noise[block.worker_slice]
+        precision = np.divide(1.0, variance, out=np.zeros(len(variance)), where=variance > 0)
         total = block.total_weight(precision)
         return Visit(
             questions={

@@ -1,7 +1,7 @@
-"""Variance of any first step, a black box, by asking it again with other workers.
+"""Variance of any first step by running it again with other workers.
 
-The variations are panels of one block-diagonal problem, so that the first step runs on all of them in one call. Its
-number of iterations and tolerance are those of `run` unless given.
+The resamples are panels of one block-diagonal problem, so that the first step runs on all of them in one call. Number
+of iterations and tolerance are those of `run` unless given.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def jackknife(
 ) -> Floats:
     """Return `(g-1)/g sum (x_(k) - mean)^2` over g random groups of workers left out in turn.
 
-    A question whose answers all came from the groups left out has a value in fewer panels; its sum is scaled to g.
-    Questions that can be estimated in fewer than two panels get the mean variance of the others.
+    A question has no value in a panel that leaves out all its workers; its sum is then scaled to g. Questions with
+    fewer than two values get the mean variance of the others.
     """
     answers = _in_memory(answers, "jackknife")
     if (np.diff(answers.panel_workers) < 2).all():
@@ -70,14 +70,14 @@ def bootstrap(
 def _in_memory(answers: Answers | None, rule: str) -> Answers:
     if answers is None:
         raise TrueupError(
-            f'variance: "{rule}" asks the first step again with other workers, which needs all answers in memory. '
+            f'variance: "{rule}" runs the first step again with other workers, which needs all answers in memory. '
             'Use engine="memory", or another rule.'
         )
     return answers
 
 
 def _moments(x: Floats, question: Ints, questions: int) -> tuple[Floats, Floats]:
-    """Return for each question how many values it has, and their sum of squares around their mean."""
+    """Return the number of values of each question, and their sum of squares around the mean."""
     count = np.bincount(question, minlength=questions).astype(np.float64)
     mean = np.bincount(question, x, minlength=questions) / np.maximum(count, 1.0)
     ss = np.bincount(question, (x - mean[question]) ** 2, minlength=questions).astype(np.float64)

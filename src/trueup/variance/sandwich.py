@@ -1,4 +1,4 @@
-"""Sandwich: the variance of a weighted mean from the residuals of its own question."""
+"""Sandwich estimate: the variance of a weighted mean from the residuals of its own question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001  every rule has both
     """Return `v_j = sum_i p_ij^2 (x_ij - t_j)^2 / (1 - p_ij)`, NaN for a question with one answer.
 
-    Unbiased with few assumptions, but far too noisy for a single question of two or three answers: take its
+    Unbiased under weak assumptions, but far too noisy for a single question with two or three answers: use its
     average over questions, which on complete data equals that of the plug-in.
     """
     _sweep(aggregate)
@@ -30,7 +30,7 @@ def sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: 
 
 
 def _sweep(aggregate: Aggregate) -> Sweep:
-    """Let the engine keep the sandwich of each question; return sum and number of those known."""
+    """Store the sandwich of each question in the engine; return sum and number of those known, per panel."""
     algorithm = aggregate.algorithm
     state = aggregate.state
 
@@ -42,7 +42,7 @@ def _sweep(aggregate: Aggregate) -> Sweep:
                 f"variance: the algorithm {type(algorithm).__name__} has no weights, which the sandwich needs."
             )
         rest = np.where(block.spread(block.informative) > 0, 1.0 - share, 1.0)
-        # A worker with all the weight has no residual: 0 / 0 is 0 here.
+        # The residual of a worker with all the weight is 0; avoid 0 / 0.
         rest = np.maximum(rest, np.finfo(float).tiny)
         residuals = block.residuals(x)
         variance = block.by_question(share * share * residuals * residuals / rest)
@@ -57,7 +57,7 @@ def _sweep(aggregate: Aggregate) -> Sweep:
 
 
 def mean_sandwich(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: ARG001
-    """Return the mean of the sandwich over the questions of each panel that have two answers, for all of them alike."""
+    """Return for each question the mean sandwich of its panel, over questions with at least two answers."""
     total, count = _sweep(aggregate).panel_sums
     mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
 
