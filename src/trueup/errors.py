@@ -37,7 +37,15 @@ class TrueupWarning(UserWarning):
 
 
 class AnswersError(TrueupError):
-    """The table of answers is not one that truth can be estimated from."""
+    """The table of answers is not one that truth can be estimated from.
+
+    Attributes
+    ----------
+    source
+        The file or other source that the message names; empty before it does.
+    """
+
+    source = ""
 
 
 class BadRows(AnswersError):  # noqa: N818

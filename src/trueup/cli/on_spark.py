@@ -120,9 +120,9 @@ def _no_session(why: str, master: str | None) -> TrueupError:
 
 def answers_frame(session: Any, file: str, reading: Reading, request: QuestionDataRequest) -> Any:
     """Return the answers of Parquet files as a Spark DataFrame, with the other columns that are asked for."""
-    from trueup.engines.disk.files import check_alike
     from trueup.engines.spark.files import open_files, read_files
     from trueup.io.columns import choose
+    from trueup.io.readers.join import check_columns
     from trueup.io.readers.source import labelled
 
     files = open_files(file)
@@ -143,5 +143,5 @@ def answers_frame(session: Any, file: str, reading: Reading, request: QuestionDa
     columns = request.columns(names)
     columns.check(names, roles.question, files[0].label)
     wanted = list(dict.fromkeys([*roles.names, *columns.names]))
-    check_alike(files, wanted)
+    check_columns(files, wanted)
     return read_files(session, files, wanted)

@@ -1,4 +1,4 @@
-"""Which column plays which part."""
+"""Which column holds the questions, which the workers, which the answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trueup.errors import AnswersError, missing_column, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Names other crowdsourcing tools use, taken when ours are neither given nor there.
+# Names that other crowdsourcing tools use, for columns that the caller did not name.
 OTHER_NAMES = {"question": "task", "answer": "label"}
 
 
 class Roles(NamedTuple):
-    """The column of each part, all of them present and different."""
+    """The columns of questions, workers, answers and so on, all of them present and different."""
 
     question: str
     worker: str
@@ -27,12 +27,16 @@ class Roles(NamedTuple):
     @property
     def names(self) -> list[str]:
         """All columns needed."""
-        ids = [self.question, self.worker] + ([] if self.panel is None else [self.panel])
-        return [*ids, self.answer, *self.numbers]
+        return [*self.id_names, self.answer, *self.numbers]
+
+    @property
+    def id_names(self) -> list[str]:
+        """The columns that hold ids."""
+        return [self.question, self.worker] + ([] if self.panel is None else [self.panel])
 
 
 def check_names(found: Sequence[object], asked: Iterable[tuple[str, object]]) -> None:
-    """Refuse what can be no name, such as an array, before it is compared with the names there are."""
+    """Check that each name can be one: an array, for example, cannot be compared with the names there are."""
     for argument, name in asked:
         if not isinstance(name, Hashable):
             raise missing_column(name, found, argument)
@@ -47,12 +51,12 @@ def choose(
     panel: str | None,
     numbers: Sequence[str],
 ) -> Roles:
-    """Match the names asked for with the columns there are.
+    """Find the columns asked for among those there are.
 
     Raises
     ------
     AnswersError
-        When a column is not there, is there twice, or is asked for in two parts.
+        When a column is missing, exists twice, or is asked for in two roles.
     """
     asked = {"question": question, "worker": worker, "answer": answer}
     check_names(found, (*asked.items(), *(("", each) for each in numbers)))

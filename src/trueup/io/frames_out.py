@@ -11,8 +11,7 @@ from trueup.io.series import Series, library
 from trueup.io.table import Ids
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from types import ModuleType
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -36,93 +35,67 @@ def make_frame(
         Floating point columns in which NaN means "no value". It becomes null, except in pandas
         and dicts, where NaN itself says so.
     """
-    if kind in _MAKERS:
-        return _MAKERS[kind](import_module(kind), columns, null_columns)
-    for likely in ("pandas", "pyarrow"):
+    if kind == "duckdb":
+        # The relation keeps the table alive, and the default connection is never closed by us.
+        table = make_frame("pyarrow", columns, null_columns=null_columns)
+        return import_module("duckdb").from_arrow(table)
+    if kind not in ("pandas", "polars", "pyarrow"):
+        kind = _installed()
+    native = {
+        name: _column(kind, _values(kind, values), name in null_columns)
+        for name, values in columns.items()
+    }
+    if kind == "numpy":
+        return native
+    module = import_module(kind)
+    return module.table(native) if kind == "pyarrow" else module.DataFrame(native)
+
+
+def _installed() -> str:
+    for kind in ("pandas", "pyarrow"):
         try:
-            module = import_module(likely)
+            import_module(kind)
         except ImportError:
             continue
-        return _MAKERS[likely](module, columns, null_columns)
-    return {name: _to_numpy(values) for name, values in columns.items()}
+        return kind
+    return "numpy"
 
 
-def _make_pandas(
-    pandas: ModuleType, columns: Mapping[str, Column], _null_columns: Collection[str]
-) -> Frame:
-    def convert(values: Column) -> Series:
-        if isinstance(values, Ids):
-            match library(values.values):
-                case "pandas":
-                    return values.values
-                case "pyarrow":
-                    return values.values.to_pandas()
-                case "polars":
-                    return pandas.Series(values.tolist())
-                case _:
-                    return pandas.Series(values.values)
-        if isinstance(values, list) and all(value is None for value in values):
-            return pandas.Series(values, dtype=object)
-        return pandas.Series(values)
-
-    return pandas.DataFrame({name: convert(values) for name, values in columns.items()})
+def _values(kind: str, values: Column) -> Series | list[object]:
+    """Return ids as a column of this library where that is possible without loss, else as a list."""
+    if not isinstance(values, Ids):
+        return values
+    match library(values.values), kind:
+        case "pyarrow", "pandas":
+            return values.values.to_pandas()
+        case "numpy", "pandas":
+            return values.values
+        case origin, _ if origin == kind:
+            return values.values
+        case _:
+            return values.tolist()
 
 
-def _make_polars(
-    polars: ModuleType, columns: Mapping[str, Column], null_columns: Collection[str]
-) -> Frame:
-    def convert(name: str, values: Column) -> Series:
-        if isinstance(values, Ids):
-            if library(values.values) == "polars":
-                return values.values.alias(name)
-            return polars.Series(name, values.tolist())
-        if isinstance(values, list):
-            return polars.Series(name, values, dtype=polars.String if _is_text(values) else None)
-        return polars.Series(name, values, nan_to_null=name in null_columns)
+def _column(kind: str, values: Series | list[object], nan_is_null: bool) -> Series:
+    """Return values as a column of a library. Each has its own way to say which type and what is null.
 
-    return polars.DataFrame([convert(name, values) for name, values in columns.items()])
-
-
-def _make_arrow(
-    pyarrow: ModuleType, columns: Mapping[str, Column], null_columns: Collection[str]
-) -> Frame:
-    def convert(name: str, values: Column) -> Series:
-        if isinstance(values, Ids):
-            if library(values.values) == "pyarrow":
-                return values.values
-            return pyarrow.array(values.tolist())
-        if isinstance(values, list):
-            return pyarrow.array(values, type=pyarrow.string() if _is_text(values) else None)
-        return pyarrow.array(values, from_pandas=name in null_columns)
-
-    return pyarrow.table({name: convert(name, values) for name, values in columns.items()})
-
-
-def _make_relation(
-    duckdb: ModuleType, columns: Mapping[str, Column], null_columns: Collection[str]
-) -> Frame:
-    # The relation keeps the table alive, and the default connection is never closed by us.
-    return duckdb.from_arrow(_make_arrow(import_module("pyarrow"), columns, null_columns))
-
-
-_MAKERS: dict[str, Callable[[ModuleType, Mapping[str, Column], Collection[str]], Frame]] = {
-    "pandas": _make_pandas,
-    "polars": _make_polars,
-    "pyarrow": _make_arrow,
-    "duckdb": _make_relation,
-}
-
-
-def _is_text(values: list[object]) -> bool:
-    """Say whether a list is text; one of nothing but None passes for it."""
-    return all(value is None or isinstance(value, str) for value in values)
-
-
-def _to_numpy(values: Column) -> NDArray[Any]:
-    if isinstance(values, Ids):
-        if library(values.values) == "numpy":
-            return np.asarray(values.values)
-        values = values.tolist()
-    if isinstance(values, list):
-        return np.fromiter(values, dtype=object, count=len(values))
-    return values
+    A list of nothing but None passes for text, in pandas for objects.
+    """
+    if library(values) == kind != "numpy":
+        return values
+    is_list = isinstance(values, list)
+    is_text = is_list and all(value is None or isinstance(value, str) for value in values)
+    nan_is_null = nan_is_null and not is_list
+    module = import_module(kind)
+    match kind:
+        case "pandas":
+            empty = is_list and all(value is None for value in values)
+            return module.Series(values, dtype=object if empty else None)
+        case "polars":
+            text = module.String if is_text else None
+            return module.Series(values=values, dtype=text, nan_to_null=nan_is_null)
+        case "pyarrow":
+            text = module.string() if is_text else None
+            return module.array(values, type=text, from_pandas=nan_is_null)
+        case _:
+            return np.fromiter(values, dtype=object, count=len(values)) if is_list else values

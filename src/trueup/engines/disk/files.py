@@ -7,14 +7,14 @@ decided as for files in memory, by the parts of `trueup.io`.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trueup.core.libraries import need
-from trueup.errors import AnswersError, TrueupError, listing, quoted
+from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.formats import PACKINGS, PARQUET, find_format, list_endings
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
+from trueup.io.readers.join import check_one_format, promoted_type
 from trueup.io.readers.parquet import explained
 from trueup.io.readers.source import label_of, labelled
 from trueup.io.readers.streams import STDIN
@@ -95,9 +95,9 @@ class File:
         self.path, self.label = path, label_of(name)
 
     @property
-    def inside(self) -> str:
-        """Its name within a sentence."""
-        return self.label.removeprefix("File ")
+    def family(self) -> str:
+        """The name of its format."""
+        return "text" if self.untyped else "Parquet"
 
     def rows(self) -> int:
         """Return the number of rows, exactly or roughly."""
@@ -194,17 +194,10 @@ def open_files(
 def open_alike(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]], open_one: Callable[[Path, str], F]
 ) -> list[F]:
-    """Open each file that is meant, by its path and its name among them, and refuse those of several formats."""
+    """Open each file by its path and its name among them; raise an error if they have several formats."""
     found = find_paths(paths).paths
     files = [open_one(path, name) for path, name in zip(found, names_of(found), strict=True)]
-    first = files[0]
-    for file in files:
-        if file.untyped != first.untyped:
-            kinds = [("Parquet", "text")[each.untyped] for each in (file, first)]
-            raise AnswersError(
-                f"{file.label}: is {kinds[0]}, while {first.inside} is {kinds[1]}. "
-                "Read files of one format at a time."
-            )
+    check_one_format(files)
     return files
 
 
@@ -237,19 +230,6 @@ def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
         return TextFile(path, name, layout, folder)
 
 
-def check_alike(files: Sequence[File], names: Sequence[str]) -> None:
-    """See to it that each file has each of these columns once."""
-    for file in files:
-        times = Counter(file.names)
-        for name in names:
-            if times[name] != 1:
-                found = f"has {times[name]} columns" if times[name] else "has no column"
-                raise AnswersError(
-                    f"{file.label}: {found} {quoted(name)}, unlike {files[0].inside}. Its "
-                    f"columns are {listing(file.names, 10)}. Give all files the same columns."
-                )
-
-
 def common_type(files: Sequence[File], column: str) -> Any:
     """Return the type that holds the ids of all files: text, or whole numbers."""
     types = need("pyarrow", "files").types
@@ -264,21 +244,8 @@ def common_type(files: Sequence[File], column: str) -> Any:
 
 
 def unified_type(files: Sequence[File], column: str) -> Any:
-    """Return the type that holds the values of all files, as in memory; refuse files that have none in common."""
-    pyarrow = need("pyarrow", "files")
-    schema = pyarrow.schema([(column, _value_type(files[0], column))])
-    for file in files[1:]:
-        kind = _value_type(file, column)
-        try:
-            schema = pyarrow.unify_schemas(
-                [schema, pyarrow.schema([(column, kind)])], promote_options="permissive"
-            )
-        except pyarrow.ArrowException as error:
-            raise AnswersError(
-                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values, in {files[0].inside} "
-                f"{quoted(str(schema.field(0).type))}. Give all files the same types."
-            ) from error
-    return schema.field(0).type
+    """Return the type that holds the values of all files, as in memory."""
+    return promoted_type(files, column, [_value_type(file, column) for file in files])
 
 
 def _value_type(file: File, column: str) -> Any:

@@ -13,13 +13,14 @@ import numpy as np
 
 from trueup.core.libraries import need
 from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
-from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, check_alike, common_type
+from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, common_type
 from trueup.engines.disk.numbers import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
 from trueup.io.question_data import QuestionColumns
+from trueup.io.readers.join import check_columns
 from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
         roles = choose(files[0].names, **asked.columns, panel=None, numbers=variances)
     columns = QuestionColumns(asked.group, asked.covariates, asked.gold)
     columns.check(files[0].names, roles.question, files[0].label)
-    check_alike(files, [*roles.names, *columns.names])
+    check_columns(files, [*roles.names, *columns.names])
     return Plan(
         question=roles.question,
         worker=roles.worker,

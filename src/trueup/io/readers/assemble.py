@@ -1,4 +1,4 @@
-"""From the columns of an input to a `Table`."""
+"""From a source to a `Table`, one row per answer."""
 
 from __future__ import annotations
 
@@ -13,45 +13,36 @@ from trueup.io.series import Series, take
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from trueup.core.arrays import Indices
     from trueup.io.columns import Roles
+    from trueup.io.readers.source import Source
 
 # The square of a larger answer, and so every variance, would overflow.
 LARGEST_ANSWER = 1e150
 
 
-def assemble(
-    columns: Mapping[str, Series],
-    roles: Roles,
-    *,
-    kind: str,
-    ordered: bool,
-    settle: Callable[[str, Series], Series] = lambda _column, ids: ids,
-) -> Table:
-    """Turn native columns into codes and numbers.
+def read_long(source: Source, roles: Roles) -> Table:
+    """Read a table with one row per answer: ids as codes, answers and further columns as numbers.
 
     Rows without an answer are dropped first: their ids and further numbers are not checked.
-
-    Parameters
-    ----------
-    columns
-        The columns by name.
-    roles
-        Which column is which.
-    kind, ordered
-        As in `Table`.
-    settle
-        Converts the distinct ids of a column to the type they are returned in.
 
     Raises
     ------
     AnswersError
         When no answer is left, or one of the columns cannot be used.
     """
+    columns = source.fetch(roles.names, roles.id_names)
+    with source.named():
+        for name in (roles.answer, *roles.numbers):
+            columns[name] = source.number(name, columns[name])
+        return _assemble(columns, roles, source)
+
+
+def _assemble(columns: Mapping[str, Series], roles: Roles, source: Source) -> Table:
     answer = read_answers(columns[roles.answer], roles.answer, argument="answer")
     n_rows = len(answer)
     missing = np.isnan(answer)
@@ -64,8 +55,8 @@ def assemble(
     keep = ~missing if n_missing else None
 
     def coded(name: str) -> tuple[Indices, Ids]:
-        codes, ids = encode_ids(columns[name], name, keep, ordered)
-        return codes, Ids(settle(name, ids.values))
+        codes, ids = encode_ids(columns[name], name, keep, source.ordered)
+        return codes, Ids(source.settle(name, ids.values))
 
     question, question_ids = coded(roles.question)
     worker, worker_ids = coded(roles.worker)
@@ -85,8 +76,8 @@ def assemble(
         panel_ids=panel_ids,
         n_rows=n_rows,
         n_missing=n_missing,
-        kind=kind,
-        ordered=ordered,
+        kind=source.kind,
+        ordered=source.ordered,
     )
 
 

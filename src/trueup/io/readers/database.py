@@ -111,7 +111,7 @@ def _run_duckdb(path: Path, query: str) -> Source:
         raise _query_fails("DuckDB", error) from error
     return Source(
         names=table.schema.names,
-        fetch=lambda names, _ids: {name: table.column(name) for name in names},
+        load=lambda names, _ids: {name: table.column(name) for name in names},
         family="SQL",
         ordered=False,
     )

@@ -92,7 +92,7 @@ def open_text(path: Path, layout: Layout, name: str) -> Source:
     header = read_header(text, layout, name)
     return Source(
         names=header.names,
-        fetch=partial(_fetch, text, header),
+        load=partial(_load, text, header),
         family="text",
         settle=lambda column, ids: whole_number_ids(without_nul(column, ids)),
         number=_with_points if layout.decimal == "," else lambda _, series: series,
@@ -149,7 +149,7 @@ class _HeaderLines:
             yield line
 
 
-def _fetch(
+def _load(
     text: Text, header: Header, names: Sequence[str], _ids: Collection[str]
 ) -> dict[str, Series]:
     duckdb = need("duckdb", "files")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import MOST_NAMES, AnswersError, TrueupWarning, listing
 from trueup.io.columns import Roles, choose
 from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
-from trueup.io.readers.assemble import assemble
+from trueup.io.readers.assemble import read_long
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.join import join_sources
@@ -95,7 +96,7 @@ def read_file(
         advice = read
     with source.named():
         roles = _choose(source, asked, advice)
-    return _read_long(source, roles)
+    return read_long(source, roles)
 
 
 def open_source(
@@ -135,7 +136,7 @@ def _open_one(path: Path, layout: Layout, name: str) -> Source:
             file_format = _format_of(path)
         file_format.check_options(layout)
         opened = file_format.open(path, layout, name)
-    return opened.with_label(label, kept=copy)
+    return replace(opened, label=label, kept=copy)
 
 
 def _format_of(path: Path) -> Format:
@@ -165,7 +166,7 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
     check_present(path)
     label = label_of(path.name)
     with labelled(label):
-        return open_query(path, read_head(path), sql).with_label(label)
+        return replace(open_query(path, read_head(path), sql), label=label)
 
 
 def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
@@ -185,16 +186,6 @@ def _advice(source: Source, asked: dict[str, Any]) -> str:
     if asked["worker"] in names and asked["answer"] not in names and asked["question"] not in names:
         return ' To read one row per worker and one column per question, pass wide="workers".'
     return ""
-
-
-def _read_long(source: Source, roles: Roles) -> Table:
-    """Read a table with one row per answer."""
-    ids = [name for name in (roles.question, roles.worker, roles.panel) if name is not None]
-    columns = source.fetch(roles.names, ids)
-    with source.named():
-        for name in (roles.answer, *roles.numbers):
-            columns[name] = source.number(name, columns[name])
-        return assemble(columns, roles, kind="file", ordered=source.ordered, settle=source.settle)
 
 
 def _read_wide(source: Source, layout: Wide) -> Table | str:

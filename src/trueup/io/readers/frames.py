@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.columns import choose
-from trueup.io.readers.assemble import assemble
+from trueup.io.readers.assemble import read_long
+from trueup.io.readers.source import Source
 from trueup.io.series import Series, library
 
 if TYPE_CHECKING:
     from trueup.io.table import Table
-
-
-class OpenedFrame(NamedTuple):
-    """A frame: the names of its columns, and how to fetch them."""
-
-    names: Sequence[object]
-    fetch: Callable[[list[str]], dict[str, Series]]
-    kind: str
-    ordered: bool = True
 
 
 def read_frame(
@@ -62,20 +55,19 @@ def read_frame(
     >>> table.question.tolist(), table.worker_ids.tolist()
     ([0, 0, 1], [7, 8])
     """
-    opened = open_frame(frame)
+    source = open_frame(frame)
     roles = choose(
-        opened.names,
+        source.names,
         question=question,
         worker=worker,
         answer=answer,
         panel=panel,
         numbers=numbers,
     )
-    columns = opened.fetch(roles.names)
-    return assemble(columns, roles, kind=opened.kind, ordered=opened.ordered)
+    return read_long(source, roles)
 
 
-def open_frame(frame: Any) -> OpenedFrame:
+def open_frame(frame: Any) -> Source:
     """Find out what kind of frame this is; its data are not read yet.
 
     Common frames are opened by their own library: narwhals rejects frames with two columns of one name, even if nobody
@@ -86,31 +78,30 @@ def open_frame(frame: Any) -> OpenedFrame:
         frame = narwhals.to_native(frame, pass_through=True)
     pandas, polars, pyarrow, duckdb = map(loaded, ("pandas", "polars", "pyarrow", "duckdb"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
-        return OpenedFrame(
-            list(frame.columns), lambda names: {n: frame[n] for n in names}, "pandas"
-        )
+        return _source("pandas", list(frame.columns), frame.__getitem__)
     if polars is not None and isinstance(frame, polars.DataFrame):
         # By position and without their names: one such as "^a$" would be taken for a pattern, even by methods of the
         # column itself.
-        return OpenedFrame(
-            frame.columns,
-            lambda names: {n: frame.to_series(frame.columns.index(n)).alias("") for n in names},
-            "polars",
-        )
+        names = frame.columns
+        return _source("polars", names, lambda name: frame.to_series(names.index(name)).alias(""))
     if pyarrow is not None and isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
-        return OpenedFrame(
-            frame.schema.names, lambda names: {n: frame.column(n) for n in names}, "pyarrow"
-        )
+        return _source("pyarrow", frame.schema.names, frame.column)
     if duckdb is not None and isinstance(frame, duckdb.DuckDBPyRelation):
-        return OpenedFrame(
-            frame.columns, lambda names: _fetch_relation(frame, names), "duckdb", ordered=False
-        )
+        load = partial(_load_relation, frame)
+        return Source(frame.columns, load, "frame", kind="duckdb", ordered=False)
     if isinstance(frame, Mapping):
-        return OpenedFrame(list(frame), lambda names: _fetch_mapping(frame, names), "array")
+        return Source(list(frame), partial(_load_mapping, frame), "frame", kind="array")
     return open_with_narwhals(frame)
 
 
-def open_with_narwhals(frame: Any) -> OpenedFrame:
+def _source(kind: str, names: list[str], column: Callable[[str], Series]) -> Source:
+    def load(wanted: Sequence[str], _ids: Collection[str]) -> dict[str, Series]:
+        return {name: column(name) for name in wanted}
+
+    return Source(names, load, "frame", kind=kind)
+
+
+def open_with_narwhals(frame: Any) -> Source:
     """Open a lazy frame, or a frame of some other library, by way of narwhals."""
     narwhals = import_module("narwhals")
     try:
@@ -123,22 +114,24 @@ def open_with_narwhals(frame: Any) -> OpenedFrame:
     lazy = isinstance(wrapped, narwhals.LazyFrame)
     every = wrapped.collect_schema().names()
 
-    def fetch(names: list[str]) -> dict[str, Series]:
+    def load(names: Sequence[str], _ids: Collection[str]) -> dict[str, Series]:
         # A position, unlike a name, is never taken for a pattern.
         chosen = wrapped.select(narwhals.nth([every.index(name) for name in names]))
         return open_frame(chosen.collect() if lazy else chosen.to_pandas()).fetch(names)
 
     kind = "polars" if lazy and wrapped.implementation.is_polars() else "other"
-    return OpenedFrame(every, fetch, kind, ordered=not lazy)
+    return Source(every, load, "frame", kind=kind, ordered=not lazy)
 
 
-def _fetch_relation(relation: Any, names: list[str]) -> dict[str, Series]:
+def _load_relation(relation: Any, names: Sequence[str], _ids: Collection[str]) -> dict[str, Series]:
     quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     table = relation.project(quoted_names).to_arrow_table()
     return dict(zip(names, table.columns, strict=True))
 
 
-def _fetch_mapping(columns: Mapping[str, object], names: list[str]) -> dict[str, Series]:
+def _load_mapping(
+    columns: Mapping[str, object], names: Sequence[str], _ids: Collection[str]
+) -> dict[str, Series]:
     series = {name: _column_of(name, columns[name]) for name in names}
     lengths = {name: len(column) for name, column in series.items()}
     if len(set(lengths.values())) > 1:

@@ -29,13 +29,13 @@ def open_parquet(path: Path, _layout: Layout, _name: str) -> Source:
         raise explained(error) from error
     return Source(
         names=schema.names,
-        fetch=partial(_fetch, path, schema, metadata),
+        load=partial(_load, path, schema, metadata),
         family="Parquet",
         settle=lambda column, ids: _settle(ids, schema.field(column).type),
     )
 
 
-def _fetch(
+def _load(
     path: Path, schema: Any, metadata: Any, names: Sequence[str], _ids: Collection[str]
 ) -> dict[str, Series]:
     parquet = need("pyarrow.parquet", "files")

@@ -34,7 +34,7 @@ def listed_source(
     """Return a source of columns that are already in memory."""
     return Source(
         names=list(columns) if names is None else names,
-        fetch=partial(_fetch, columns),
+        load=partial(_load, columns),
         family=family,
         place=place,
         counting=counting,
@@ -42,7 +42,7 @@ def listed_source(
     )
 
 
-def _fetch(
+def _load(
     columns: Mapping[str, list[Any]], names: Sequence[str], ids: Collection[str]
 ) -> dict[str, Series]:
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from trueup.errors import AnswersError, BadRows, quoted
@@ -24,7 +24,7 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 # Bytes that tell databases and formats apart.
 HEAD = 32
 
-Fetch: TypeAlias = "Callable[[Sequence[str], Collection[str]], dict[str, Series]]"
+Load: TypeAlias = "Callable[[Sequence[str], Collection[str]], dict[str, Series]]"
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,14 @@ class Source:
     ----------
     names
         The columns, in order; a name may occur twice.
-    fetch
-        Returns columns, given their names and those of them that are ids.
+    load
+        Loads columns, given their names and those of them that are ids.
     family
         Sources of one family can be read as one table: "text", "Parquet", "JSON", ...
+    kind
+        What the caller gave: "file", or the kind of frame, see `Table`.
     label
-        What messages call it, such as 'File "answers.csv"'.
+        What messages call it, such as 'File "answers.csv"'; nothing for a frame.
     settle
         Converts the distinct ids of a column to the type they are returned in.
     number
@@ -58,8 +60,9 @@ class Source:
     """
 
     names: list[str]
-    fetch: Fetch
+    load: Load
     family: str
+    kind: str = "file"
     label: str = ""
     settle: Callable[[str, Series], Series] = lambda _name, series: series
     number: Callable[[str, Series], Series] = lambda _name, series: series
@@ -74,28 +77,27 @@ class Source:
         """Whether all values are text, numbers too."""
         return self.family == "text"
 
-    def with_label(self, label: str, kept: object = None) -> Source:
-        """Return this source under a name, which errors of fetching begin with."""
-        named = replace(self, label=label, kept=kept)
-
-        def fetch(names: Sequence[str], ids: Collection[str]) -> dict[str, Series]:
-            with named.named():
-                return self.fetch(names, ids)
-
-        return replace(named, fetch=fetch)
+    def fetch(self, names: Sequence[str], ids: Collection[str] = ()) -> dict[str, Series]:
+        """Return columns by name; those that are ids keep their type where others may become numbers."""
+        with self.named():
+            return self.load(names, ids)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Make errors begin with the label and end with the place of the row they are about."""
+        """Make errors begin with the label and end with the place of the row they are about, unless they do already."""
         try:
             yield
         except AnswersError as error:
+            if error.source or not self.label:
+                raise
             text = str(error)
             if isinstance(error, BadRows):
                 text += self._where(error.row)
             if self.untyped:
                 text = text.replace(COMMA_REMEDY, DECIMAL_REMEDY)
-            raise error.reworded(f"{self.label}: {text}") from error.__cause__
+            named = error.reworded(f"{self.label}: {text}")
+            named.source = self.label
+            raise named from error.__cause__
 
     def _where(self, row: int | None) -> str:
         place = "" if row is None else self.place(row)
