@@ -71,9 +71,9 @@ def estimate(
         algorithm such as `CRH(scale="var")`. With known `worker_variance`, "auto" is "blue"; else workers whose errors
         clearly correlate count as one with it, see `trueup.pipeline.pooling`.
     shrink : str or ShrinkRule
-        The second step: "adaptive" (a normal prior, and bolder ones where they earn their place), "normal", "mixture",
-        "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", "none", or a rule such as
-        `EBE(positive=True)`.
+        The second step: "adaptive" (a normal prior, or an alternative where held-out workers show that it helps),
+        "normal", "mixture", "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure", "none",
+        or a rule such as `EBE(positive=True)`.
     variance : str, number or array, optional
         How sure the first step is of each question: "moderated", "paper" (or "psi_H", as printed), "psi_H/n",
         "plugin", "sandwich", "blue", "jackknife", "bootstrap", a number, or one number per question. By default the

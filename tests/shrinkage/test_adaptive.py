@@ -114,7 +114,7 @@ def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float
     """Gain and z of the mixture in loops over splits and directions."""
     x_all, v_all = chosen_on
     m = len(x_all)
-    chosen = choose(x_all, v_all, np.array([0, m]))
+    chosen = choose(PanelData.of(x_all, v_all, np.array([0, m]), {}))
     row = np.array([0])
     units, start = chosen.of(row)
     each = np.zeros(m)
@@ -142,9 +142,9 @@ def test_the_score_is_the_plain_loop() -> None:
     x, v, halves = panel(theta, 5)
     halves.x[rng.random(halves.x.shape) < 0.15] = np.nan
     halves.x[2, 0, :23] = np.nan
-    chosen = choose(x, v, np.array([0, 30]))
-    assert chosen.kind.tolist() == [2]
     data = PanelData.of(x, v, np.array([0, 30]), {})
+    chosen = choose(data)
+    assert chosen.kind.tolist() == [2]
     trial = HoldoutTrial.of(halves, data, np.array([0]))
     assert trial is not None
     score = trial.score(trial.mixtures(chosen))

@@ -40,6 +40,10 @@ def data(seed: int, m: int, *, spread: float = 1.0) -> tuple[Floats, Floats]:
     return rng.normal(2.0, spread, m) + np.sqrt(v) * rng.standard_normal(m), v
 
 
+def panel_data(x: Floats, v: Floats, starts: NDArray[np.int64], **extra: Any) -> PanelData:
+    return PanelData.of(x, v, starts, extra)
+
+
 class Believed(NamedTuple):
     mean: Floats
     variance: Floats
@@ -422,10 +426,11 @@ def test_location_mixture_is_the_integral() -> None:
     rng = np.random.default_rng(25)
     v = rng.uniform(0.1, 0.5, 24)
     x = rng.choice([0.0, 4.0], 24) + rng.normal(0, 0.3, 24) + np.sqrt(v) * rng.standard_normal(24)
-    chosen = choose(x, v, np.array([0, 24]))
+    questions = panel_data(x, v, np.array([0, 24]))
+    chosen = choose(questions)
     assert chosen.kind.tolist() == [2]
     units, start = chosen.of(np.array([0]))
-    prior = LocationMixture.fit(x, v, np.array([0, 24]), units, start)
+    prior = LocationMixture.fit(questions, units, start)
     found = prior.posterior(x, v)
     v0 = 24 / np.sum(1 / v)
     pi, begin = start.pi[0], units.centre[0] + units.unit[0] * start.mu[0]
@@ -472,11 +477,11 @@ def clusters(questions: int) -> tuple[Floats, Floats]:
 def test_a_few_points_are_as_good_as_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where many questions make the density of tau2 narrow."""
     x, v = clusters(6000)
-    panels = np.array([0, 6000])
-    chosen = choose(x, v, panels)
-    few = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
+    questions = panel_data(x, v, np.array([0, 6000]))
+    chosen = choose(questions)
+    few = LocationMixture.fit(questions, *chosen.of(np.array([0])))
     monkeypatch.setattr(location_mixture, "NARROW", 0.0)
-    full = LocationMixture.fit(x, v, panels, *chosen.of(np.array([0])))
+    full = LocationMixture.fit(questions, *chosen.of(np.array([0])))
     assert (few.grid.nodes.weight > 0).sum() == location_mixture.FEW
     assert (full.grid.nodes.weight > 1e-12).sum() > 3 * location_mixture.FEW
     assert few.grid.nodes.weight.sum() == pytest.approx(1.0, rel=1e-12)
@@ -508,7 +513,7 @@ def test_scale_mixture_is_a_sum_of_two() -> None:
     x = np.where(rng.random(60) < 0.85, 0.0, rng.normal(0, 5, 60)) + np.sqrt(v) * rng.normal(
         size=60
     )
-    chosen = choose(x, v, np.array([0, 60]))
+    chosen = choose(panel_data(x, v, np.array([0, 60])))
     assert chosen.kind.tolist() == [1]
     units, parts = chosen.of(np.array([0]))
     found = ScaleMixture(units, parts).posterior(x, v)
@@ -575,10 +580,6 @@ def test_risk_relative_to_the_aggregates(
 
 
 # Groups
-
-
-def panel_data(x: Floats, v: Floats, starts: NDArray[np.int64], **extra: Any) -> PanelData:
-    return PanelData.of(x, v, starts, extra)
 
 
 def common(x: Floats, v: Floats) -> Posterior:

@@ -1,4 +1,4 @@
-"""What random halves of the workers would have said: the material with which a bold prior earns its place."""
+"""Aggregates of random halves of the workers, on which alternatives to the normal prior are tried."""
 
 from __future__ import annotations
 

@@ -94,8 +94,7 @@ def _fit_choice(data: PanelData, choice: PriorChoice, panels: Ints) -> list[Alte
     """Fit the prior that was chosen before."""
     if choice.model in ("mixture", "scale mixture"):
         kind = choice.components if choice.model == "mixture" else SCALE_MIXTURE
-        problem = data.x, data.v, data.starts
-        return fit_mixtures(*problem, choose(*problem, kind), panels, choice.log_tau2)
+        return fit_mixtures(data, choose(data, kind), panels, choice.log_tau2)
     return _fit(data, choice.model, panels) if choice.model in ALTERNATIVES else []
 
 
@@ -103,8 +102,7 @@ def _try_all(
     data: PanelData, halves: Halves, usable: Bools
 ) -> list[tuple[HoldoutScore, Callable[[Ints], list[Alternative]]]]:
     """Return how each alternative did on held-out workers, and a function that fits it to all data of some panels."""
-    problem = data.x, data.v, data.starts
-    preferred = choose(*problem)
+    preferred = choose(data)
     more = data.groups is not None or data.covariates is not None
     panels = np.flatnonzero(usable & ((preferred.kind != ONE_NORMAL) | more))
     trial = HoldoutTrial.of(halves, data, panels) if len(panels) else None
@@ -113,7 +111,7 @@ def _try_all(
         return candidates
     if (preferred.kind[panels] != ONE_NORMAL).any():
         score = trial.score(trial.mixtures(preferred))
-        candidates.append((score, partial(fit_mixtures, *problem, preferred)))
+        candidates.append((score, partial(fit_mixtures, data, preferred)))
     for model, kind in ALTERNATIVES.items():
         prior = kind.fit(trial.data)
         if prior is not None:

@@ -168,11 +168,11 @@ class GroupMeans:
     ) -> Posterior:
         """Move the aggregates; `common` is the posterior of questions without a group."""
         by_panel, x, v = Panels.of(x, v, panels)
-        usable = self.grid.usable
+        units = self.grid.units
         number = self.index.find(extra["groups"], by_panel.starts)
-        grouped = np.flatnonzero((number >= 0) & np.repeat(usable, np.diff(by_panel.starts)))
+        grouped = np.flatnonzero((number >= 0) & by_panel.repeat(units.usable))
         number = number[grouped]
-        sizes = np.bincount(self.index.panel[number], minlength=len(usable))
+        sizes = np.bincount(self.index.panel[number], minlength=len(units.usable))
 
         def read(grid: PanelGrid, rows: Ints, positions: Positions, x: Floats, v: Floats) -> Moved:
             group = number[positions].reshape(len(rows), -1)
@@ -183,7 +183,7 @@ class GroupMeans:
 
         wide = {"v_interval": interval_variance(v, extra.get("v_interval"))[grouped]}
         grids = self.grid, self.careful
-        own = read_posterior(read, grids, x[grouped], v[grouped], offsets(sizes), wide)
+        own = read_posterior(read, grids, units, x[grouped], v[grouped], offsets(sizes), wide)
         common: Posterior = extra["common"]
         return common.replaced(grouped, own)
 

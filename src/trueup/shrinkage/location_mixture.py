@@ -28,9 +28,10 @@ from trueup.shrinkage.quadrature import Nodes, PanelGrid, integrate, read_poster
 from trueup.shrinkage.tiles import CELLS
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.shrinkage.contract import Posterior
     from trueup.shrinkage.expectation import MapPieces, Piece
+    from trueup.shrinkage.panel_data import PanelData
     from trueup.shrinkage.quadrature import Integral, Moved, Sums
     from trueup.shrinkage.tiles import Positions
     from trueup.shrinkage.units import PanelUnits
@@ -61,13 +62,7 @@ class LocationMixture:
 
     @classmethod
     def fit(
-        cls,
-        x: Floats,
-        v: Floats,
-        starts: Ints,
-        units: PanelUnits,
-        start: Components,
-        near: float | None = None,
+        cls, data: PanelData, units: PanelUnits, start: Components, near: float | None = None
     ) -> LocationMixture:
         """Average over the variance, from mixtures fitted by expectation maximisation.
 
@@ -76,9 +71,9 @@ class LocationMixture:
         parts = start.pi.shape[1]
         grid = PanelGrid.fit(
             lambda rows, _, t, u: _average(t, u, start.rows(rows), near),
-            x,
-            v,
-            starts,
+            data.x,
+            data.v,
+            data.starts,
             units,
             beta=(parts,),
             precision=(parts,),
@@ -97,13 +92,15 @@ class LocationMixture:
     ) -> Posterior:
         entries = min(PIECE // int(self.pi.shape[1]), LONGEST)
         return read_posterior(
-            LocationMixture.read, (self, self), x, v, panels, extra, entries=entries
+            LocationMixture.read,
+            (self, self),
+            self.grid.units,
+            x,
+            v,
+            panels,
+            extra,
+            entries=entries,
         )
-
-    @property
-    def usable(self) -> Bools:
-        """Panels that have a prior."""
-        return self.grid.usable
 
     def read(self, rows: Ints, positions: Positions, x: Floats, v: Floats) -> Moved:
         """Return mean, variance and shrinkage of questions, panels x questions."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.core.arrays import expand, offsets
 from trueup.shrinkage.adaptive_prior import AdaptivePrior, Alternative
 from trueup.shrinkage.contract import Panels
 from trueup.shrinkage.location_mixture import LocationMixture
 from trueup.shrinkage.mixture_search import SCALE_MIXTURE, choose
 from trueup.shrinkage.normal import CautiousRule, Normal
+from trueup.shrinkage.panel_data import PanelData
 from trueup.shrinkage.scale_mixture import ScaleMixture
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def fit_mixtures(
-    x: Floats,
-    v: Floats,
-    starts: Ints,
-    preferred: PreferredMixtures,
-    panels: Ints,
-    near: float | None = None,
+    data: PanelData, preferred: PreferredMixtures, panels: Ints, near: float | None = None
 ) -> list[Alternative]:
     """Fit the mixtures that some panels prefer, those of one kind together; see `LocationMixture.fit` for `near`."""
     mixtures = []
@@ -35,9 +30,7 @@ def fit_mixtures(
         if preferred.kind[rows[0]] == SCALE_MIXTURE:
             mixtures.append(Alternative("scale mixture", rows, ScaleMixture(units, components)))
         else:
-            sizes = np.diff(starts)[rows]
-            at = expand(starts[rows], sizes)
-            prior = LocationMixture.fit(x[at], v[at], offsets(sizes), units, components, near)
+            prior = LocationMixture.fit(data.panels(rows), units, components, near)
             mixtures.append(Alternative("mixture", rows, prior))
     return mixtures
 
@@ -61,9 +54,9 @@ class Mixture(CautiousRule):
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any
     ) -> AdaptivePrior:
         by_panel, x, v = Panels.of(x, v, panels)
-        starts = by_panel.starts
-        normal = Normal(self.caution).fit(x, v, panels=starts, **extra)
-        every = np.arange(len(starts) - 1)
-        mixtures = fit_mixtures(x, v, starts, choose(x, v, starts), every)
+        normal = Normal(self.caution).fit(x, v, panels=by_panel.starts, **extra)
+        data = PanelData.of(x, v, by_panel.starts, {})
+        every = np.arange(len(normal.usable))
+        mixtures = fit_mixtures(data, choose(data), every)
         untried = np.full(len(every), np.nan)
         return AdaptivePrior(normal, mixtures, untried, untried)

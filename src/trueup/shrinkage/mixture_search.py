@@ -22,6 +22,7 @@ from trueup.shrinkage.units import PanelUnits
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
+    from trueup.shrinkage.panel_data import PanelData
 
 LEAST = 8  # questions that a mixture can be fitted on
 MOST_COMPONENTS = 8
@@ -64,11 +65,12 @@ class PreferredMixtures:
         return [rows[kinds == kind] for kind in np.unique(kinds) if kind != ONE_NORMAL]
 
 
-def choose(x: Floats, v: Floats, starts: Ints, only: int | None = None) -> PreferredMixtures:
+def choose(data: PanelData, only: int | None = None) -> PreferredMixtures:
     """Find the preferred prior of each panel, or fit only one kind.
 
     Fits of different kinds are independent: a kind fitted alone equals the one that a search would have found.
     """
+    x, v, starts = data.x, data.v, data.starts
     count = len(starts) - 1
     kind = np.full(count, ONE_NORMAL)
     components = Components.empty(count, MOST_COMPONENTS)

@@ -61,7 +61,7 @@ class QuadraturePrior:
     @property
     def usable(self) -> Bools:
         """Whether a panel is moved at all."""
-        return self.grid.usable
+        return self.grid.units.usable
 
     @property
     def mu(self) -> Floats:
@@ -87,8 +87,8 @@ class QuadraturePrior:
 
         The variance is that of the careful grid, plus the squared distance of its estimate from the one returned.
         """
-        grids = self.grid, self.careful
-        return read_posterior(_read, grids, x, v, panels, extra, caution=self.caution)
+        grids, units = (self.grid, self.careful), self.grid.units
+        return read_posterior(_read, grids, units, x, v, panels, extra, caution=self.caution)
 
 
 def _read(grid: PanelGrid, rows: Ints, _: Positions, x: Floats, v: Floats) -> Moved:

@@ -18,7 +18,7 @@ All numbers here are in the units of a panel, see `PanelUnits`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from trueup.shrinkage.tiles import CELLS, side_by_side, tiles, uncut_tiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.shrinkage.tiles import Positions, Tile
     from trueup.shrinkage.units import PanelUnits
 
@@ -41,17 +41,7 @@ NARROWINGS = 5
 LEVELS = 7  # values of c
 EXACT = 300.0  # degrees of freedom from which on a variance counts as known
 
-
-class Tileable(Protocol):
-    """Something fitted to panels, of which some are usable."""
-
-    @property
-    def usable(self) -> Bools:
-        """Panels that have a prior. The others stay as they are."""
-        ...
-
-
-Fitted = TypeVar("Fitted", bound=Tileable)
+Fitted = TypeVar("Fitted")
 #: Mean, variance and shrinkage of questions, panels x questions.
 Moved: TypeAlias = "tuple[Floats, Floats, Floats]"
 #: Applies something fitted to a tile: the numbers of its panels, the positions of its questions, and their x and v.
@@ -124,11 +114,6 @@ class PanelGrid:
     nodes: Nodes
     beta: Floats
     precision: Floats
-
-    @property
-    def usable(self) -> Bools:
-        """Panels that have a prior."""
-        return self.units.usable
 
     @classmethod
     def empty(cls, units: PanelUnits, *shapes: tuple[int, ...]) -> PanelGrid:
@@ -316,6 +301,7 @@ def _density(
 def read_posterior(
     read: Read[Fitted],
     grids: tuple[Fitted, Fitted],
+    units: PanelUnits,
     x: Floats,
     v: Floats,
     panels: Ints | None,
@@ -333,6 +319,8 @@ def read_posterior(
     grids : pair
         For estimates and for intervals. The second gives the variance, with `v_interval`, to which the squared distance
         of its mean from the one returned is added.
+    units : PanelUnits
+        Tell which panels are usable. The others stay as they are.
     x, v, panels, extra
         As in `Prior.posterior`.
     caution : float
@@ -341,7 +329,7 @@ def read_posterior(
         Questions in a tile.
     """
     grid, careful = grids
-    by_panel, x, v = Panels.of(x, v, panels, fitted_on=len(grid.usable))
+    by_panel, x, v = Panels.of(x, v, panels, fitted_on=len(units.usable))
     v_interval = interval_variance(v, extra.get("v_interval"))
     mean, variance, shrinkage = x.copy(), v_interval.copy(), np.zeros(len(x))
     same = careful is grid and v_interval is v
@@ -361,6 +349,6 @@ def read_posterior(
         variance[positions] = (around + (new - centre) ** 2).reshape(shape)
         shrinkage[positions] = (caution * b).reshape(shape)
 
-    parts = tiles(by_panel.starts, max(entries, 1), grid.usable)
+    parts = tiles(by_panel.starts, max(entries, 1), units.usable)
     side_by_side(move, parts, len(x) // max(entries, 1))
     return Posterior(mean, variance, shrinkage)

@@ -163,12 +163,13 @@ class Regression:
                 centre_variance[:, g] = ((grid.precision[rows, g] @ across) ** 2).sum(axis=1)
             return grid.read(rows, x, v, centre, centre_variance)
 
-        own = read_posterior(read, (self.grid, self.careful), x, v, panels, extra)
+        grids, units = (self.grid, self.careful), self.grid.units
+        own = read_posterior(read, grids, units, x, v, panels, extra)
         common: Posterior | None = extra.get("common")
         if common is None:
             return own
         by_panel, *_ = Panels.of(x, v, panels)
-        moved = np.flatnonzero(by_panel.repeat(self.grid.usable))
+        moved = np.flatnonzero(by_panel.repeat(units.usable))
         return common.replaced(moved, own.take(moved))
 
 

@@ -17,7 +17,7 @@ from trueup.shrinkage.quadrature import read_posterior
 from trueup.shrinkage.tiles import CELLS
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.shrinkage.contract import Posterior
     from trueup.shrinkage.expectation import Components
     from trueup.shrinkage.quadrature import Moved
@@ -36,12 +36,9 @@ class ScaleMixture:
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any
     ) -> Posterior:
         entries = CELLS // int(self.components.pi.shape[1])
-        return read_posterior(ScaleMixture.read, (self, self), x, v, panels, extra, entries=entries)
-
-    @property
-    def usable(self) -> Bools:
-        """Panels that have a prior."""
-        return self.units.usable
+        return read_posterior(
+            ScaleMixture.read, (self, self), self.units, x, v, panels, extra, entries=entries
+        )
 
     def read(self, rows: Ints, positions: Positions, x: Floats, v: Floats) -> Moved:
         """Return mean, variance and shrinkage of questions, panels x questions."""
