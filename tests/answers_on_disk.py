@@ -88,7 +88,7 @@ def read_back(stored: Stored) -> dict[str, Any]:
         "centre": np.concatenate([block.centre for block in blocks]),
         "counts": np.concatenate([block.counts for block in blocks]),
         "question_ids": [
-            q for i in range(stored.n_blocks) for q in stored.question_ids(i).to_pylist()
+            q for i in range(stored.n_blocks) for q in stored.block_ids(i).to_pylist()
         ],
         "worker_ids": stored.worker_ids.tolist(),
         "worker_variance": stored.worker_variance,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import trueup
-from trueup import TrueupError
-from trueup._diagnose import Findings, diagnose_all
+from trueup import Findings, TrueupError, diagnose_all
 
 
 @pytest.mark.parametrize(
@@ -90,29 +89,33 @@ def test_everything_is_said_on_about_thirty_lines(findings: Findings) -> None:
     assert "6 and 7: errors correlate 1.00; 100% of answers identical" in text
     assert "ICC(1) = " in text
     assert "more answers for a standard error of" in text
-    assert text.count("cannot be seen in the answers") == 1
+    assert text.count("cannot be detected from the answers") == 1
 
 
-def test_the_parts_are_those_of_the_functions_for_them(findings: Findings) -> None:
-    assert findings.needs is not None
-    assert findings.needs.estimate is findings.estimate
-    assert findings.together is not None
+def test_parts_are_computed_once_and_kept() -> None:
+    x = trueup.simulate(workers=12, questions=60, density=0.8, seed=3).answers.to_matrix()
+    x[6] = x[7]
+    est = trueup.estimate(x)
+    findings = diagnose_all(est, panels=0)
+    assert findings.answers_needed is not None
     assert findings.workers.partner[6] == 7
     assert findings.second_step is not None
-    assert findings.second_step.method == findings.estimate.diagnosis.method
-    assert findings.agreement is not None
-    again = diagnose_all(findings.estimate, panels=0)
-    assert again.workers.flags == findings.workers.flags
-    assert again.agreement == findings.agreement
+    assert findings.second_step.method == est.diagnosis.method
+    again = diagnose_all(est, panels=0, target_se=0.5)
+    assert again.workers is findings.workers is est.findings.workers
+    assert again.agreement is findings.agreement
+    assert again.correlated is findings.correlated
+    assert again.answers_needed is not None
+    assert again.answers_needed.target == 0.5
 
 
 def test_a_target_can_be_given() -> None:
     answers = trueup.simulate(seed=1).answers
     found = diagnose_all(answers, "mean", target_se=0.1, panels=0)
-    assert found.needs is not None
-    assert found.needs.target == 0.1
+    assert found.answers_needed is not None
+    assert found.answers_needed.target == 0.1
     bad = diagnose_all(answers, "mean", target_se=-1.0, panels=0)
-    assert bad.needs is None
+    assert bad.answers_needed is None
     assert "target_se" in str(bad)
 
 
@@ -139,10 +142,10 @@ def test_panels_are_refused_as_a_whole() -> None:
 
 
 def test_many_answers_are_resampled_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trueup._diagnose.MOST_RESAMPLED", 500 * 60)
+    monkeypatch.setattr("trueup.findings.collection.MOST_RESAMPLED", 500 * 60)
     answers = trueup.simulate(seed=1).answers
     assert "only 60 resamples were made" in str(diagnose_all(answers, "mean"))
-    monkeypatch.setattr("trueup._diagnose.MOST_RESAMPLED", 500 * 10)
+    monkeypatch.setattr("trueup.findings.collection.MOST_RESAMPLED", 500 * 10)
     assert "it was left out" in str(diagnose_all(answers, "mean"))
 
 

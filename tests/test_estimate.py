@@ -15,7 +15,6 @@ import trueup
 from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError, TrueupWarning
 from trueup.algorithms import DTD, Algorithm
-from trueup.findings.answers_needed import needs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +116,13 @@ def test_constant_raters_are_flagged() -> None:
     rng = np.random.default_rng(1)
     matrix = rng.normal(3.3, 1, (5, 8))
     matrix[2] = 3.3
-    assert trueup.estimate(matrix).flag == [None, None, "always the same answer", None, None]
+    assert trueup.estimate(matrix).findings.flags == [
+        None,
+        None,
+        "always the same answer",
+        None,
+        None,
+    ]
 
 
 def test_one_answer_one_worker_one_question() -> None:
@@ -293,7 +298,7 @@ def test_a_user_algorithm_without_weights_has_estimates_and_no_intervals() -> No
 def test_options_of_answers_belong_where_the_answers_are_made() -> None:
     answers = Answers.of(COLUMNS)
     with pytest.raises(TrueupError, match=r"Answers\.of"):
-        trueup.estimate(answers, transform="log")
+        trueup.estimate(answers, worker_variance={"u": 1.0})
 
 
 @pytest.mark.parametrize("method", ["auto", "native", "gtm", "crh", "dtd", "student_t"])
@@ -317,7 +322,9 @@ def test_narrow_numbers_of_numpy_are_numbers() -> None:
         found = trueup.estimate(x, "weighted_median", tol=np.float32(0.5))  # type: ignore[arg-type]
         algorithm = trueup.algorithms.WeightedMedian(nu0=np.float32(0.5))  # type: ignore[arg-type]
         est = trueup.estimate(x, algorithm)
-        assert needs(est, np.float32(0.5)).target == 0.5  # type: ignore[arg-type]
+        needed = est.findings.asked(target_se=np.float32(0.5)).answers_needed  # type: ignore[arg-type]
+        assert needed is not None
+        assert needed.target == 0.5
     assert found.diagnosis.settled
     with pytest.raises(TrueupError, match=r"^tol: "):
         trueup.estimate(x, tol=10**400)

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from commands import Done, full_disk, run
 from trueup import Answers, Estimate, TrueupError, _update, estimate, load, simulate, update
-from trueup._estimate import solved
+from trueup._estimate import estimate_in_memory
 from trueup.algorithms import CRH, DTD, StudentT, find
 from trueup.algorithms.registry import names
 from trueup.io.plain_ids import MANY
@@ -419,9 +419,9 @@ def test_a_state_changed_meanwhile_is_not_overwritten(
 
     def meanwhile(*given: Any, **more: Any) -> Any:
         shutil.copy(other, path)
-        return solved(*given, **more)
+        return estimate_in_memory(*given, **more)
 
-    monkeypatch.setattr("trueup._update.solved", meanwhile)
+    monkeypatch.setattr("trueup._update.estimate_in_memory", meanwhile)
     with pytest.raises(TrueupError, match="was changed meanwhile, and nothing is written"):
         update(path, few(["c"], ["x"], [1.0]))
     assert path.read_bytes() == other.read_bytes()
@@ -433,7 +433,7 @@ def test_what_is_no_state_is_refused() -> None:
     with pytest.raises(TrueupError, match="not found"):
         update("nothing.trueup", BASE)
     with pytest.raises(TypeError, match="unexpected keyword argument 'method'"):
-        update(estimate(BASE, "mean"), BASE, method="crh")
+        update(estimate(BASE, "mean"), BASE, method="crh")  # type: ignore[call-arg]
 
 
 class Updates(RuleBasedStateMachine):

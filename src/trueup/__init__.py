@@ -20,13 +20,16 @@ from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
 if TYPE_CHECKING:
     from trueup import algorithms, datasets, shrinkage, study, theory, variance
     from trueup._compare import compare
-    from trueup._diagnose import Findings, SecondStepDiagnosis, diagnose, diagnose_all
+    from trueup._diagnose import diagnose, diagnose_all
     from trueup._estimate import estimate
     from trueup._update import update
     from trueup.algorithms import Algorithm
     from trueup.answers.answers import Answers
     from trueup.datasets.simulate import simulate
-    from trueup.result.estimate import Diagnosis, Estimate
+    from trueup.findings.collection import Findings
+    from trueup.findings.second_step import SecondStepDiagnosis
+    from trueup.pipeline.diagnosis import Diagnosis
+    from trueup.result.estimate import Estimate
     from trueup.result.load import load
 
 __all__ = [
@@ -62,10 +65,10 @@ __version__ = "0.1.0"
 _LATER = {
     "Algorithm": ("trueup.algorithms", "Algorithm"),
     "Answers": ("trueup.answers.answers", "Answers"),
-    "Diagnosis": ("trueup.result.estimate", "Diagnosis"),
+    "Diagnosis": ("trueup.pipeline.diagnosis", "Diagnosis"),
     "Estimate": ("trueup.result.estimate", "Estimate"),
-    "Findings": ("trueup._diagnose", "Findings"),
-    "SecondStepDiagnosis": ("trueup._diagnose", "SecondStepDiagnosis"),
+    "Findings": ("trueup.findings.collection", "Findings"),
+    "SecondStepDiagnosis": ("trueup.findings.second_step", "SecondStepDiagnosis"),
     "algorithms": ("trueup.algorithms", None),
     "compare": ("trueup._compare", "compare"),
     "datasets": ("trueup.datasets", None),

@@ -8,60 +8,56 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from trueup._estimate import read_question_data
-from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits, run
+from trueup._estimate import read_answers
+from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
-from trueup.answers.answers import Answers
 from trueup.answers.panels import folds
+from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
-from trueup.core.sampling import check_seed
 from trueup.engines import vectors
-from trueup.engines.memory import MemoryEngine, check_threads
+from trueup.engines.memory import MemoryEngine
 from trueup.engines.question_sample import sample_questions
 from trueup.errors import AnswersError, TrueupError
 from trueup.io.frames_out import make_frame
 from trueup.io.question_data import QuestionDataRequest
 from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
 from trueup.pipeline.shrink import second_step
+from trueup.request import KEYWORDS, Request
 from trueup.shrinkage import Identity
-from trueup.shrinkage import find as find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
     from trueup.algorithms.contract import Algorithm
-    from trueup.answers.answers import Duplicates
+    from trueup.answers.answers import Answers
     from trueup.answers.panels import Folds
     from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine
     from trueup.engines.question_sample import QuestionSample
+    from trueup.request import CompareKeywords
     from trueup.shrinkage import ShrinkRule
 
+#: Keywords that are those of `trueup.estimate`.
+COMPARED = (
+    "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
+    "question", "worker", "answer", "sep", "decimal", "encoding", "wide", "sql",
+)  # fmt: skip
 
+
+@signature_with(KEYWORDS, COMPARED)
 def compare(
     answers: Any,
     methods: Sequence[str | Algorithm] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",
-    max_iter: int = MAX_ITER,
-    tol: float = TOLERANCE,
-    seed: int = 0,
     progress: bool = False,
-    threads: int | None = None,
-    transform: str | None = None,
-    bounds: tuple[float, float] | None = None,
-    worker_variance: Any = None,
-    answer_variance: Any = None,
-    duplicates: Duplicates = "error",
-    question: str = "question",
-    worker: str = "worker",
-    answer: str = "answer",
+    **keywords: Unpack[CompareKeywords],
 ) -> Any:
     """Compare first steps, each with and without a second step, on workers they have not seen.
 
@@ -73,7 +69,7 @@ def compare(
 
     Parameters
     ----------
-    answers, transform, bounds, worker_variance, answer_variance, duplicates, question, worker, answer
+    answers, transform, bounds, worker_variance, answer_variance, duplicates, question, worker, answer, options of files
         As for `trueup.estimate`. Errors are on the scale on which the answers are combined.
     methods : sequence of str or Algorithm, optional
         First steps; default: those that `method="auto"` chooses among.
@@ -99,24 +95,15 @@ def compare(
     >>> sorted(set(board["method"]))
     ['mean', 'native']
     """
-    contest = Contest.of(methods, shrink, max_iter=max_iter, tol=tol, seed=seed, threads=threads)
-    data = Answers.of(
-        answers,
-        question=question,
-        worker=worker,
-        answer=answer,
-        transform=transform,
-        bounds=bounds,
-        worker_variance=worker_variance,
-        answer_variance=answer_variance,
-        duplicates=duplicates,
-    )
+    check_names("compare", keywords, COMPARED)
+    request = Request.of("compare", answers, shrink=shrink, **keywords)
+    contest = Contest.of(methods, request)
+    data = read_answers(answers, request)
     if data.n_panels > 1:
         raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
-    request = QuestionDataRequest(gold=truth, question=question, gold_argument="truth")
-    known = read_question_data(request, data, answers).gold
-    engine = MemoryEngine(data, threads=threads)
-    drawn = sample_questions(engine, seed)
+    known = truth_request(truth, request).read(data, answers).gold
+    engine = MemoryEngine(data, threads=request.plan.threads)
+    drawn = sample_questions(engine, request.plan.seed)
     sample = _gathered(engine, drawn)
     if known is not None and drawn.limit is not None:
         known = known[engine.kept(vectors.DRAW) < drawn.limit]
@@ -124,12 +111,18 @@ def compare(
         return make_frame(data.origin.kind, contest.board(sample, known, bar))
 
 
-def compare_on(
-    engine: Engine, contest: Contest, request: QuestionDataRequest, bar: Progress
-) -> Any:
-    """Compare on answers that are not in memory: a sample of them is brought here.
+def truth_request(truth: Any, request: Request) -> QuestionDataRequest:
+    """Return the request for known truths that estimates are compared with."""
+    return QuestionDataRequest(
+        gold=truth,
+        question=request.read.question,
+        file_options=request.question_data.file_options,
+        gold_argument="truth",
+    )
 
-    `request` has the truths as `gold`, by question id.
+
+def compare_on(engine: Engine, contest: Contest, truth: QuestionDataRequest, bar: Progress) -> Any:
+    """Compare on answers that are not in memory: a sample of them is brought here.
 
     Returns
     -------
@@ -139,7 +132,7 @@ def compare_on(
     drawn = sample_questions(engine, contest.seed)
     sample = _gathered(engine, drawn)
     try:
-        known = read_question_data(request, sample, None).gold
+        known = truth.read(sample).gold
     except AnswersError as error:
         if drawn.limit is None:
             raise
@@ -173,27 +166,14 @@ class Contest:
     limits: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        methods: Sequence[str | Algorithm] | None,
-        shrink: str | ShrinkRule,
-        *,
-        max_iter: int,
-        tol: float,
-        seed: int,
-        threads: int | None = None,
-    ) -> Self:
-        """Check what was asked for, before answers are read."""
-        algorithms = [find(each) for each in (CANDIDATES if methods is None else methods)]
+    def of(cls, methods: Sequence[str | Algorithm] | None, request: Request) -> Self:
+        """Check which methods are compared, before answers are read."""
+        algorithms = [find(method) for method in (CANDIDATES if methods is None else methods)]
         if not algorithms:
             raise TrueupError("methods: found none, name at least one first step.")
-        rule = find_rule(shrink)
-        check_limits(max_iter, tol)
-        check_seed(seed)
-        check_threads(threads)
-        limits: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "threads": threads}
+        rule = request.plan.rule
         rules = [rule] if isinstance(rule, Identity) else [Identity(), rule]
-        return cls(algorithms, rules, seed, limits)
+        return cls(algorithms, rules, request.plan.seed, request.plan.limits)
 
     @property
     def labels(self) -> list[str]:

@@ -1,60 +1,62 @@
-"""update(): new answers folded into an estimate, which goes on from what it believes of the workers.
+"""update(): new answers folded into an estimate, which continues from what it knows about the workers.
 
-The first step is a loop that ends where nothing moves. Where it begins decides how soon it ends, not where: it goes on
-from the workers as they were known and needs a few iterations, after which the truths are those of a run over all
-answers. Methods that end after a number of updates by definition, and those that do not learn, are run afresh.
+The first step is a loop that ends where nothing moves. Where it begins decides how soon it ends, not where: it
+continues from the workers as they were known and needs a few iterations, after which the truths are those of a run over
+all answers. Methods that end after a number of updates by definition, and those that do not learn, start afresh.
 
-The second step is run over all questions. Of a large problem, which prior it has is not tried again until its answers
-have grown by a twentieth: it takes long, and held-out workers say of a few answers more what they said before.
+The second step is run over all questions. In a large problem its prior is not chosen again until the answers have
+grown by a twentieth: choosing takes long, and held-out workers say of a few more answers what they said before.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from trueup._estimate import read_question_data, solved
-from trueup.answers.answers import FILE_OPTIONS, Answers
+from trueup._estimate import estimate_in_memory
+from trueup.answers.answers import Answers
 from trueup.answers.merge import REPEATED, Repeated, merge
+from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.engines.memory import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import shown
 from trueup.io.question_data import QuestionDataRequest
+from trueup.io.read_options import ReadOptions
+from trueup.request import KEYWORDS
 from trueup.result.estimate import Estimate
-from trueup.result.load import Saved, read_saved
+from trueup.result.load import read_state
+from trueup.result.state import SavedState
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from trueup.answers.merge import Merged
     from trueup.io.question_data import QuestionData
+    from trueup.request import UpdateKeywords
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-#: Answers from which on the choice of a prior takes long enough to be kept, and the share of them that may change.
+#: Number of answers from which on the choice of a prior is kept, and the share of them that may change.
 LARGE, GROWN = 50_000, 0.05
+#: Keywords that are those of `trueup.estimate`.
+OPTIONS = (
+    "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
+    "sep", "decimal", "encoding", "wide", "sql",
+)  # fmt: skip
 
 
+@signature_with(KEYWORDS, OPTIONS)
 def update(
     state: str | PathLike[str] | Estimate,
     answers: Any,
     *,
     duplicates: Repeated = "error",
     save: bool | str | PathLike[str] = True,
-    groups: Any = None,
-    covariates: Any = None,
-    gold: Any = None,
-    worker_variance: Any = None,
-    answer_variance: Any = None,
     progress: bool = False,
-    threads: int | None = None,
-    question: str = "question",
-    worker: str = "worker",
-    answer: str = "answer",
-    **reading: Any,
+    **keywords: Unpack[UpdateKeywords],
 ) -> Estimate:
     """Fold new answers into an estimate: answers to old and new questions, of old and new workers.
 
@@ -79,7 +81,7 @@ def update(
         covariates and all questions for the others. Of old questions it takes the place of what was known.
     worker_variance, answer_variance
         Known variances, as for `estimate`; those of old workers take the place of what was known.
-    progress, threads, question, worker, answer, reading
+    progress, threads, question, worker, answer, sep, decimal, encoding, wide, sql
         As for `estimate`.
 
     Examples
@@ -90,32 +92,13 @@ def update(
     >>> update(est, new).answers
     Answers(4 questions, 4 workers, 12 answers)
     """
-    strange = sorted(set(reading) - set(FILE_OPTIONS))
-    if strange:
-        raise TypeError(f"update() got an unexpected keyword argument {strange[0]!r}")
-    check_threads(threads)
+    check_names("update", keywords, OPTIONS)
+    check_threads(keywords.get("threads"))
     if not isinstance(duplicates, str) or duplicates not in REPEATED:
-        known = ", ".join(f'"{each}"' for each in REPEATED)
+        known = ", ".join(f'"{word}"' for word in REPEATED)
         raise TrueupError(f"duplicates: {quoted(duplicates)} is not one of {known}.")
-    opened = Opened.of(state)
-    with Progress("update", 3, shown=progress) as bar:
-        new = read_new(
-            opened.saved,
-            answers,
-            duplicates=duplicates,
-            question=question,
-            worker=worker,
-            answer=answer,
-            worker_variance=worker_variance,
-            answer_variance=answer_variance,
-            **reading,
-        )
-        merged = merge(opened.saved.answers, new, duplicates)
-        file_options = {name: value for name, value in reading.items() if name != "wide"}
-        request = QuestionDataRequest(groups, covariates, gold, question, file_options)
-        question_data = merge_question_data(opened.saved, merged, new, request, answers)
-        bar.step("answers read")
-        est = go_on(opened.saved, merged, question_data, bar, threads=threads)
+    opened = OpenedState.of(state)
+    est, _ = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
     if save is True:
         opened.write(est)
     elif save is not False:
@@ -123,28 +106,67 @@ def update(
     return est
 
 
+def updated(
+    saved: SavedState,
+    answers: Any,
+    duplicates: Repeated,
+    keywords: dict[str, Any],
+    *,
+    progress: bool,
+) -> tuple[Estimate, Merged]:
+    """Return the estimate from old and new answers, and what was merged."""
+    threads = keywords.pop("threads", None)
+    names = ("groups", "covariates", "gold")
+    given = {name: keywords.pop(name) for name in names if name in keywords}
+    inside: Any = "error" if duplicates == "replace" else duplicates
+    read = ReadOptions(**keywords, duplicates=inside)
+    options = {name: value for name, value in read.file_options.items() if name != "wide"}
+    request = QuestionDataRequest(**given, question=read.question, file_options=options)
+    with Progress("update", 3, shown=progress) as bar:
+        new = _read_new(saved, answers, read)
+        merged = merge(saved.answers, new, duplicates)
+        data = _merged_data(saved, request, merged, new, answers)
+        bar.step("answers read")
+        variance = saved.request.plan.variance
+        if isinstance(variance, np.ndarray) and variance.ndim and merged.questions:
+            raise TrueupError(
+                "variance: it was given for each question, and there are new ones. Estimate again from all answers."
+            )
+        est = estimate_in_memory(
+            merged.answers,
+            replace(saved.request, plan=replace(saved.request.plan, threads=threads)),
+            data,
+            bar,
+            algorithm=saved.algorithm,
+            start=saved,
+            prior_choice=_kept_prior_choice(saved, merged, data),
+        )
+    diagnosis = replace(est.diagnosis, why=saved.why)
+    return replace(est, solution=replace(est.solution, diagnosis=diagnosis)), merged
+
+
 # -- the state -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedState:
     """A state, the file it came from, and how that looked."""
 
-    saved: Saved
+    saved: SavedState
     path: str | PathLike[str] | None = None
     stamp: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, state: Any) -> Opened:
+    def of(cls, state: Any) -> OpenedState:
         """Read a state from a file, or take it from an estimate."""
         if isinstance(state, Estimate):
-            return cls(Saved.of(state))
+            return cls(SavedState.of(state))
         if not isinstance(state, str | os.PathLike):
             raise TrueupError(
                 f"state: found {quoted(type(state).__name__)}. Give the file that est.save wrote, or an estimate."
             )
         stamp = _stamp(state)  # before reading: who writes meanwhile is noticed
-        return cls(read_saved(state), state, stamp)
+        return cls(read_state(state), state, stamp)
 
     def write(self, est: Estimate) -> None:
         """Write the new state where the old one came from."""
@@ -169,14 +191,14 @@ def _stamp(path: str | PathLike[str]) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-# -- the answers ---------------------------------------------------------------------------------------------
+# -- the new answers -----------------------------------------------------------------------------------------
 
 
-def read_new(saved: Saved, answers: Any, *, duplicates: Repeated, **options: Any) -> Answers:
+def _read_new(saved: SavedState, answers: Any, read: ReadOptions) -> Answers:
     """Read new answers on the scale of the old ones."""
     old = saved.answers.scale
     if isinstance(answers, Answers):
-        new = Answers.of(answers, **options)
+        new = Answers.of(answers, **read.given)
         if new.scale != old:
             raise TrueupError(
                 "answers: transform or bounds are not those of the state. Make the new Answers with "
@@ -185,67 +207,33 @@ def read_new(saved: Saved, answers: Any, *, duplicates: Repeated, **options: Any
         if new.n_panels > 1:
             raise TrueupError("answers: these are panels; take one with `answers.panel(b)`.")
         return new
-    inside: Any = "error" if duplicates == "replace" else duplicates
-    return Answers.of(
-        answers, duplicates=inside, transform=old.transform, bounds=old.bounds, **options
-    )
+    return Answers.of(answers, **read.given, transform=old.transform, bounds=old.bounds)
 
 
-# -- groups, covariates and gold -----------------------------------------------------------------------------
-
-
-def merge_question_data(
-    saved: Saved, merged: Merged, new: Answers, request: QuestionDataRequest, source: Any
+def _merged_data(
+    saved: SavedState, request: QuestionDataRequest, merged: Merged, new: Answers, answers: Any
 ) -> QuestionData:
-    """Read groups and gold of all questions and covariates of the new ones, and merge them with those of the state."""
-    covariates = replace(request, groups=None, gold=None).read(new, source).covariates
-    given = read_question_data(replace(request, covariates=None), merged.answers, source)
-    return saved.question_data.merged(
-        replace(given, covariates=covariates), merged.answers.n_questions, merged.question
-    )
+    """Join what is known about the questions, old and new; covariates are those of the new answers."""
+    whole = replace(request, covariates=None).read(merged.answers, answers)
+    more = replace(request, groups=None, gold=None).read(new, answers)
+    found = replace(whole, covariates=more.covariates)
+    return saved.data.merged(found, merged.answers.n_questions, merged.question)
 
 
-# -- both steps ----------------------------------------------------------------------------------------------
-
-
-def go_on(
-    saved: Saved,
-    merged: Merged,
-    question_data: QuestionData,
-    bar: Progress,
-    *,
-    threads: int | None = None,
-) -> Estimate:
-    """Run both steps over all answers, from what is believed of the workers and the prior."""
-    given = saved.plan.variance
-    if isinstance(given, np.ndarray) and given.ndim and merged.questions:
-        raise TrueupError(
-            "variance: it was given for each question, and there are new ones. Estimate again from all answers."
-        )
-    plan = replace(saved.plan, method=saved.algorithm, threads=threads)
-    prior_choice = _kept_prior_choice(saved, merged, question_data)
-    est = solved(merged.answers, plan, question_data, bar, start=saved, prior_choice=prior_choice)
-    return replace(est, plan=saved.plan, diagnosis=replace(est.diagnosis, why=saved.why))
-
-
-def _kept_prior_choice(
-    saved: Saved, merged: Merged, question_data: QuestionData
-) -> PriorChoice | None:
+def _kept_prior_choice(saved: SavedState, merged: Merged, data: QuestionData) -> PriorChoice | None:
     """Return the prior that was chosen before, unless there is reason to choose again."""
-    prior_choice, before = saved.prior_choice, saved.question_data
-    if prior_choice is None or prior_choice.answers < LARGE:
+    choice, before = saved.prior_choice, saved.data
+    if choice is None or choice.answers < LARGE:
         return None
-    changed = prior_choice.changed + merged.added + merged.replaced
+    changed = choice.changed + merged.added + merged.replaced
     m = saved.answers.n_questions
     pairs = [
-        (before.groups, question_data.groups, "codes"),
-        (before.covariates, question_data.covariates, "values"),
+        (before.groups, data.groups, "codes"),
+        (before.covariates, data.covariates, "values"),
     ]
     for old, new, numbers in pairs:
         if (old is None) != (new is None):
             return None
         if old is not None and not np.array_equal(getattr(old, numbers), getattr(new, numbers)[:m]):
             return None
-    return (
-        replace(prior_choice, changed=changed) if changed <= GROWN * prior_choice.answers else None
-    )
+    return replace(choice, changed=changed) if changed <= GROWN * choice.answers else None

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import copy
 import difflib
+import sys
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -64,6 +67,14 @@ class BadRows(AnswersError):  # noqa: N818
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
     """A package that this call needs is not installed."""
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the caller, the first one outside this package."""
+    home, level, frame = str(Path(__file__).parent), 1, sys._getframe()  # noqa: SLF001  the usual way
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(home):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, TrueupWarning, stacklevel=level)
 
 
 def quoted(value: object, longest: int = LONGEST_VALUE) -> str:

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from trueup import Answers
-from trueup._estimate import make_plan
 from trueup.algorithms.registry import names as method_names
 from trueup.core.progress import Progress
 from trueup.engines import question_sample
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
-from trueup.pipeline.solve import COLUMNS, solve
+from trueup.io.question_data import Covariates, Labels, QuestionData
+from trueup.io.table import Ids
+from trueup.pipeline.solution import COLUMNS
+from trueup.pipeline.solve import solve
+from trueup.request import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,35 +88,27 @@ def engine_at(place: str, source: Path, stored: Any) -> Engine:
 
 def found_at(engine: Engine, **options: Any) -> tuple[dict[str, Floats], dict[str, Any]]:
     """Solve, and return the numbers of the questions and of the workers in the order of their ids."""
-    known = {"groups": options.pop("groups", None), "covariates": options.pop("covariates", None)}
-    asked: dict[str, Any] = {
-        "method": "crh",
-        "shrink": "adaptive",
-        "variance": None,
-        "bias": False,
-        "caution": 0.8,
-        "level": 0.95,
-        "max_iter": 6,
-        "tol": 1e-6,
-        "seed": 3,
-        "threads": None,
-        **options,
-    }
+    groups, covariates = options.pop("groups", None), options.pop("covariates", None)
+    data = QuestionData(
+        None if groups is None else Labels(groups, Ids(np.unique(groups))),
+        None if covariates is None else Covariates(covariates, ("size",) * covariates.shape[1]),
+    )
+    plan = Plan(**{"method": "crh", "max_iter": 6, "seed": 3, **options})
     with Progress("", 1, shown=False) as bar:
-        solution = solve(engine, make_plan(**asked), bar, **known)
+        solution = solve(engine, plan, bar, data)
     order = np.argsort(np.array(question_ids(engine), dtype=str))
     rank = np.argsort(engine.problem.worker_rank)
     questions = {
         name: np.asarray(solution.engine.kept(kept))[order] for name, kept in COLUMNS.items()
     }
-    aggregate, moved = solution.aggregate, solution.moved
+    aggregate, noise = solution.aggregate, solution.second_step.noise
     workers = {
         "weight": aggregate.weight[rank],
         "noise": aggregate.noise[rank],
         "said": solution.diagnosis,
     }
-    if moved.noise is not None:
-        workers["variance"] = moved.noise.variance[rank]
+    if noise is not None:
+        workers["variance"] = noise.variance[rank]
     return questions, workers
 
 
@@ -123,7 +118,7 @@ def question_ids(engine: Engine) -> list[object]:
     if isinstance(problem, Answers):
         return problem.question_ids.tolist()
     assert isinstance(problem, disk.Stored)
-    return [each for i in range(problem.n_blocks) for each in problem.question_ids(i).to_pylist()]
+    return [each for i in range(problem.n_blocks) for each in problem.block_ids(i).to_pylist()]
 
 
 @functools.cache

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import trueup
 from trueup import TrueupError
-from trueup.findings.answers_needed import needs
+from trueup.findings.answers_needed import AnswersNeeded, answers_needed
+from trueup.variance.worker_noise import worker_noise
+
+
+def needs(est: trueup.Estimate, target: Any = None) -> AnswersNeeded:
+    noise = est.second_step.noise or worker_noise(est.answers)
+    return answers_needed(est.solution, noise, "pandas", target)
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import trueup
-from trueup import TrueupError
-from trueup.variance.correlated import sample, shared_questions, together
+from trueup.findings.correlated import CorrelatedWorkers
+from trueup.variance.correlated import find_pairs, sample, shared_questions
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
-    from trueup.variance.correlated import Together
+    from trueup.variance.correlated import CorrelatedPairs
 
 
 def panel(
@@ -40,7 +40,16 @@ def panel(
     return x
 
 
-def found(result: Together) -> set[tuple[int, int]]:
+def together(x: Any) -> CorrelatedPairs:
+    return find_pairs(trueup.Answers.of(x))
+
+
+def in_words(x: Any) -> CorrelatedWorkers:
+    answers = trueup.Answers.of(x)
+    return CorrelatedWorkers(find_pairs(answers), answers.worker_ids, "pandas")
+
+
+def found(result: CorrelatedPairs) -> set[tuple[int, int]]:
     return set(zip(result.first.tolist(), result.second.tolist(), strict=True))
 
 
@@ -159,8 +168,8 @@ def test_identical_answers_are_counted() -> None:
     assert result.copies[0]
     assert 0.1 < result.expected[0] < 0.5
     assert result.copier.tolist() == [i in (1, 6) for i in range(8)]
-    assert "1 and 6: " in result.describe(0)
-    assert "100% of answers identical" in str(result)
+    assert "1 and 6: " in in_words(x).describe(0)
+    assert "100% of answers identical" in str(in_words(x))
 
 
 def test_order_of_rows_and_units_change_nothing() -> None:
@@ -168,8 +177,8 @@ def test_order_of_rows_and_units_change_nothing() -> None:
     worker, question = np.nonzero(~np.isnan(x))
     order = np.random.default_rng(1).permutation(len(worker))
     columns = {"worker": worker, "question": question, "answer": x[worker, question]}
-    rows = together({name: value[order] for name, value in columns.items()})
-    ids = rows.answers.worker_ids.tolist()
+    mixed = trueup.Answers.of({name: value[order] for name, value in columns.items()})
+    rows, ids = together(mixed), mixed.worker_ids.tolist()
     plain, moved = together(x), together(30.0 - 4.0 * x)
     assert [{ids[rows.first[0]], ids[rows.second[0]]}] == [{2, 5}]
     for other in (rows, moved):
@@ -186,8 +195,8 @@ def test_the_most_active_workers_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     assert result.n_workers == 6
     assert result.n_questions < 200
     assert found(result) == {(0, 1)}
-    assert "Only the 6 workers with most answers, of 12, were looked at." in str(result)
-    assert "A sample of " in str(result)
+    assert "Only the 6 workers with most answers, of 12, were looked at." in str(in_words(x))
+    assert "A sample of " in str(in_words(x))
 
 
 def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
@@ -204,8 +213,8 @@ def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
     assert result.n_questions == 400 * 2000 // 4401
     assert result.partner[10] == 3
     assert len(result.partner) == 12
-    assert result.notes[-1] == "A sample of 181 of 400 questions was looked at."
-    assert "A sample of" not in str(whole)
+    assert result.notes[-1] == "Based on a sample of 181 of 400 questions."
+    assert "a sample of" not in " ".join(whole.notes)
 
 
 def test_the_noise_that_an_estimate_has_is_the_one_that_would_be_found() -> None:
@@ -217,7 +226,9 @@ def test_the_noise_that_an_estimate_has_is_the_one_that_would_be_found() -> None
     )
     for options in several:
         est = trueup.estimate(x, **options)
-        assert together(est).z == pytest.approx(together(x).z, rel=1e-12)
+        correlated = est.findings.correlated
+        assert correlated is not None
+        assert correlated.found.z == pytest.approx(together(x).z, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +250,12 @@ def test_any_answers_give_finite_words(x: object) -> None:
     result = together(x)
     assert np.isfinite(result.effective)
     assert np.isfinite(result.p_value).all()
-    assert "cannot be seen" in str(result)
+    assert "cannot be detected" in str(in_words(x))
 
 
 def test_what_three_workers_cannot_show_is_said() -> None:
-    result = together(panel(1, n=3))
-    assert "cannot be told: it takes four workers" in str(result)
+    result = in_words(panel(1, n=3))
+    assert "cannot be detected: that takes four workers" in str(result)
     assert "identical answers more often than ties explain" in result.summary
     copied = panel(1, n=3)
     copied[1] = copied[0]
@@ -252,13 +263,16 @@ def test_what_three_workers_cannot_show_is_said() -> None:
     assert np.isnan(together(copied).correlation).all()
 
 
-def test_panels_are_refused() -> None:
-    with pytest.raises(TrueupError, match="panels"):
-        together(trueup.simulate(panels=2).answers)
+def test_panels_have_none() -> None:
+    est = trueup.estimate(trueup.simulate(panels=2).answers, method="mean")
+    assert est.findings.correlated is None
+    assert "these are panels" in est.findings.missing[0]
 
 
 def test_an_estimate_can_be_given() -> None:
     x = panel(4, rho=0.9, pairs=((0, 1),))
     est = trueup.estimate(x, method="mean")
-    assert found(together(est)) == found(together(x))
-    assert len(together(est).pairs["worker"]) == 1
+    correlated = est.findings.correlated
+    assert correlated is not None
+    assert found(correlated.found) == found(together(x))
+    assert len(correlated.pairs["worker"]) == 1

@@ -10,8 +10,8 @@ import pytest
 
 import trueup
 from trueup import TrueupError
-from trueup.findings import workers as words
-from trueup.findings.workers import worker_table
+from trueup.findings import worker_table as words
+from trueup.findings.collection import Findings
 from trueup.variance.correlated import sample
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def odd_panel() -> trueup.Estimate:
 
 
 def test_every_oddity_is_named_and_nobody_else() -> None:
-    table = worker_table(odd_panel())
+    table = odd_panel().findings.workers
     flags = dict(enumerate(table.flags))
-    assert flags[2] == (trueup.result.estimate.SAME_ANSWER,)
+    assert flags[2] == (words.SAME_ANSWER,)
     assert flags[3] == (words.HARSH,)
     assert flags[4] == (words.LENIENT,)
     assert words.NOISY in flags[5]
@@ -45,7 +45,7 @@ def test_every_oddity_is_named_and_nobody_else() -> None:
     assert words.COPIES in flags[7]
     assert words.FAR_OFF in flags[8]
     assert flags[9] == (words.TOO_FEW,)
-    assert flags[10] == (trueup.result.estimate.SHARES_NOTHING,)
+    assert flags[10] == (words.SHARES_NOTHING,)
     assert [flags[i] for i in (0, 1, 11, 12)] == [()] * 4
     assert table.partner[6] == 7
     text = str(table)
@@ -70,12 +70,12 @@ def test_verdicts_on_disk_are_those_of_memory(
     monkeypatch.setattr(sample, "MANY", many)
     monkeypatch.setattr(sample, "ENOUGH", 600)
     monkeypatch.setattr(sample, "EACH", 1)
-    here = worker_table(trueup.estimate(answers, "median", bias=bias))
+    here = trueup.estimate(answers, "median", bias=bias).findings.workers
     there = disk.estimate(
         tmp_path / "answers.parquet", tmp_path / "truths.parquet", "median", bias=bias
-    ).verdicts
+    ).findings.workers
     order = here.worker_ids.sort_order()
-    assert ("A sample of" in here.note) == (many == 400)
+    assert ("a sample of" in here.note) == (many == 400)
     assert there.note == here.note
     assert there.worker_ids.tolist() == here.worker_ids.tolist(order)
     assert there.flags == tuple(here.flags[i] for i in order.tolist())
@@ -85,7 +85,7 @@ def test_verdicts_on_disk_are_those_of_memory(
     for name in ("variance", "variance_lower", "bias", "bias_std_error", "far_off", "weight"):
         ours, theirs = getattr(here, name)[order], getattr(there, name)
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12, err_msg=name)
-    assert len(there.together.pairs) == len(there.together) == len(here.together)
+    assert len(there.correlated.pairs) == len(there.correlated) == len(here.correlated)
     assert there.workers.column("flag").to_pylist() == there.flag
 
 
@@ -101,17 +101,19 @@ def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
     x[8, ::8] += 30.0
     x[0, 1:] = np.nan
     est = trueup.estimate(x, "native", "normal")
+    solution = est.solution
     if not known:
-        est = replace(est, second_step=replace(est.second_step, noise=None))
-    whole = worker_table(est)
+        shrunk = replace(est.second_step, noise=None)
+        solution = replace(solution, shrunk=lambda: shrunk)
+    whole = Findings(solution, "pandas").workers
     monkeypatch.setattr(sample, "MANY", 4000)
     monkeypatch.setattr(sample, "ENOUGH", 2000)
-    part = worker_table(est)
+    part = Findings(solution, "pandas").workers
     assert part.flags == whole.flags
     assert part.flags[0] == (words.TOO_FEW,)
     assert part.partner[7] == 6
-    assert "A sample of 153 of 400 questions was looked at." in str(part)
-    assert "A sample of" not in str(whole)
+    assert "Based on a sample of 153 of 400 questions." in str(part)
+    assert "a sample of" not in str(whole)
     assert np.array_equal(part.variance, whole.variance, equal_nan=True) == known
     ours = part.bias[1:] - whole.bias[1:]
     assert np.abs(ours / part.bias_std_error[1:]).max() < 4.0
@@ -119,7 +121,7 @@ def test_of_very_many_answers_a_sample_of_questions_is_looked_at(
 
 
 def test_the_frame_has_a_row_per_worker() -> None:
-    table = worker_table(odd_panel())
+    table = odd_panel().findings.workers
     frame = table.workers
     assert len(frame["worker"]) == 13
     assert frame["flag"][2] == "always the same answer"
@@ -144,7 +146,7 @@ def test_ordinary_workers_are_rarely_flagged(options: dict[str, object], most: f
     for seed in range(12):
         settings: dict[str, object] = {"workers": 10, "questions": 50, **options}
         answers = trueup.simulate(seed=seed, **settings).answers  # type: ignore[arg-type]
-        table = worker_table(trueup.estimate(answers, "native", "normal"))
+        table = trueup.estimate(answers, "native", "normal").findings.workers
         flagged += len(table.remarkable)
         total += answers.n_workers
     assert flagged <= most * total + 2
@@ -154,7 +156,7 @@ def test_biases_clear_of_zero_have_the_right_sign() -> None:
     wrong = clear = total = 0
     for seed in range(12):
         sim = trueup.simulate(workers=12, questions=40, bias=0.5, seed=seed)
-        table = worker_table(trueup.estimate(sim.answers, "native", "normal"))
+        table = trueup.estimate(sim.answers, "native", "normal").findings.workers
         bias = sim.bias - sim.bias.mean()
         wrong += int((table.bias_clear & (np.sign(bias) != np.sign(table.bias))).sum())
         clear += int(table.bias_clear.sum())
@@ -170,7 +172,7 @@ def test_variance_intervals_cover(noise: str, least: float) -> None:
     inside = []
     for seed in range(16):
         sim = trueup.simulate(workers=10, questions=50, noise=noise, seed=seed)  # type: ignore[arg-type]
-        table = worker_table(trueup.estimate(sim.answers, "native", "normal"))
+        table = trueup.estimate(sim.answers, "native", "normal").findings.workers
         inside += (
             (table.variance_lower <= sim.worker_variance)
             & (sim.worker_variance <= table.variance_upper)
@@ -181,15 +183,15 @@ def test_variance_intervals_cover(noise: str, least: float) -> None:
 def test_a_noisy_worker_is_noticed_with_enough_answers_only() -> None:
     x = trueup.simulate(workers=10, questions=60, variance="fixed", seed=6).answers.to_matrix()
     x[0] += 4.0 * np.random.default_rng(2).normal(size=60)
-    assert words.NOISY in worker_table(trueup.estimate(x)).flags[0]
+    assert words.NOISY in trueup.estimate(x).findings.workers.flags[0]
     x[0, 4:] = np.nan
-    assert worker_table(trueup.estimate(x)).flags[0] == (words.TOO_FEW,)
+    assert trueup.estimate(x).findings.workers.flags[0] == (words.TOO_FEW,)
 
 
 def test_biases_taken_off_are_still_shown() -> None:
     x = trueup.simulate(workers=8, questions=60, variance="fixed", seed=7).answers.to_matrix()
     x[1] += 3.0
-    table = worker_table(trueup.estimate(x, bias=True))
+    table = trueup.estimate(x, bias=True).findings.workers
     assert table.flags[1] == (words.LENIENT,)
     assert table.bias[1] == pytest.approx(2.6, abs=0.5)
 
@@ -207,11 +209,12 @@ def test_biases_taken_off_are_still_shown() -> None:
     ],
 )
 def test_any_answers_give_words(x: object) -> None:
-    table = worker_table(trueup.estimate(x))
+    table = trueup.estimate(x).findings.workers
     assert str(table)
     assert len(table.flag) == len(table.flags)
 
 
 def test_panels_are_refused() -> None:
+    est = trueup.estimate(trueup.simulate(panels=2).answers, method="mean")
     with pytest.raises(TrueupError, match="panels"):
-        worker_table(trueup.estimate(trueup.simulate(panels=2).answers, method="mean"))
+        len(est.findings.workers.flags)

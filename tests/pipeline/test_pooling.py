@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import pytest
 
 import trueup
 from small_panels import judges, long_table
-from trueup._estimate import make_plan, solved
+from trueup._estimate import estimate_in_memory
 from trueup.answers.answers import Answers
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
 from trueup.io.question_data import QuestionData
-from trueup.pipeline.pooling import MOST_WORKERS, find_voices
+from trueup.pipeline.pooling import MOST_WORKERS, find_pooling
+from trueup.request import Plan, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 COLUMNS = ("estimate", "lower", "upper", "std_error", "base", "base_std_error", "shrinkage")
 
 
-def speakers(x: Any) -> list[int] | None:
-    found = find_voices(MemoryEngine(Answers.of(x)))
-    return None if found is None else found.speaker.tolist()
+def leaders(x: Any) -> list[int] | None:
+    pooling = find_pooling(MemoryEngine(Answers.of(x)))
+    return None if pooling is None else pooling.leader.tolist()
 
 
 @pytest.mark.parametrize(
@@ -38,45 +38,45 @@ def speakers(x: Any) -> list[int] | None:
     ],
 )
 def test_groups_are_found(groups: tuple[int, ...], expected: list[int]) -> None:
-    assert speakers(judges(*groups, workers=8, questions=300)[1]) == expected
+    assert leaders(judges(*groups, workers=8, questions=300)[1]) == expected
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3])
 def test_weak_ties_change_nothing(rho: float) -> None:
-    assert speakers(judges(2, rho=rho, questions=300)[1]) is None
+    assert leaders(judges(2, rho=rho, questions=300)[1]) is None
 
 
 def test_many_workers_panels_and_few_workers_are_left_alone() -> None:
     x = judges(2, workers=MOST_WORKERS + 1, questions=30, rho=0.99)[1]
-    assert speakers(x) is None
-    assert speakers(x[:MOST_WORKERS]) is not None
-    assert speakers(judges(2, workers=3)[1]) is None
-    assert speakers(np.stack([judges(2)[1]] * 2)) is None
+    assert leaders(x) is None
+    assert leaders(x[:MOST_WORKERS]) is not None
+    assert leaders(judges(2, workers=3)[1]) is None
+    assert leaders(np.stack([judges(2)[1]] * 2)) is None
 
 
-def test_if_all_are_one_voice_nobody_is_merged() -> None:
+def test_if_all_are_one_nobody_is_pooled() -> None:
     x = np.round(np.random.default_rng(1).normal(size=60), 1)
-    assert speakers(np.tile(x, (5, 1)) + 0.0) is None
+    assert leaders(np.tile(x, (5, 1)) + 0.0) is None
 
 
-def test_a_pair_is_heard_as_its_mean() -> None:
+def test_a_pair_is_pooled_into_its_mean() -> None:
     x = judges(2)[1]
     est = trueup.estimate(x)
-    assert est.voices is not None
-    assert est.diagnosis.voices == "workers who err together count as one: 0, 1"
-    assert est.diagnosis.voices in str(est)
+    assert est.pooling is not None
+    assert est.diagnosis.pooling == "workers who err together count as one: 0, 1"
+    assert est.diagnosis.pooling in str(est)
     merged = np.concatenate([x[:2].mean(axis=0, keepdims=True), x[2:]])
     alone = trueup.estimate(merged, method=est.diagnosis.method)
     np.testing.assert_allclose(est.base, alone.base, rtol=0, atol=1e-9)
     np.testing.assert_allclose(est.base_std_error, alone.base_std_error, rtol=1e-9)
-    # The members share the weight of the voice and have its noise; all else is told of the workers as they are.
+    # The members share the weight of the group and have its noise; all else is about the workers as they are.
     weight, other = est.aggregate.weight, alone.aggregate.weight
     np.testing.assert_allclose(weight, [other[0] / 2, other[0] / 2, *other[1:]], rtol=1e-9)
     variance = est.worker_columns["variance"]
     np.testing.assert_allclose(variance[1:], alone.worker_columns["variance"], rtol=1e-9)
     assert variance[0] == variance[1]
     assert est.worker_columns["n_answers"].tolist() == [100] * 6
-    assert est.flag == [None] * 6
+    assert est.findings.flags == [None] * 6
     assert est.answers.counts.tolist() == [6] * 100
 
 
@@ -88,29 +88,32 @@ def test_a_pair_does_no_harm_and_intervals_keep_their_promise() -> None:
         mean.append(np.mean((x.mean(axis=0) - truth) ** 2))
         auto.append(np.mean((est.estimate - truth) ** 2))
         inside.append(np.mean((est.lower <= truth) & (truth <= est.upper)))
-    # Without voices: 0.97 of the mean, and 84% inside.
+    # Without pooling: 0.97 of the mean, and 84% inside.
     assert np.mean(auto) < 0.8 * np.mean(mean)
     assert np.mean(inside) > 0.92
 
 
 @pytest.mark.parametrize("groups", [(), (2,)])
-def test_without_voices_every_digit_stays(groups: tuple[int, ...]) -> None:
+def test_without_pooling_every_digit_stays(
+    groups: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = Answers.of(judges(*groups)[1])
-    plan = make_plan("auto", "adaptive", None, False, 0.8, 0.95, 14, 1e-6, 0, 1)
-    assert plan.voices
+    request = Request.of()
+    assert request.plan.pools
     found = []
-    for voices in (True, False):
+    for pools in (True, False):
+        monkeypatch.setattr(Plan, "pools", pools)
         with Progress("", 1, shown=False) as bar:
-            found.append(solved(data, replace(plan, voices=voices), QuestionData(), bar))
+            found.append(estimate_in_memory(data, request, QuestionData(), bar))
     same = all(np.array_equal(*(getattr(each, name) for each in found)) for name in COLUMNS)
     assert same == (groups == ())
 
 
-def test_a_method_that_is_named_hears_every_worker() -> None:
+def test_a_method_that_is_named_pools_nobody() -> None:
     x = judges(2)[1]
-    assert trueup.estimate(x, method="mean").voices is None
+    assert trueup.estimate(x, method="mean").pooling is None
     np.testing.assert_allclose(trueup.estimate(x, method="mean").base, x.mean(axis=0))
-    assert trueup.estimate(x, worker_variance=np.ones(6)).voices is None
+    assert trueup.estimate(x, worker_variance=np.ones(6)).pooling is None
 
 
 def test_order_of_rows_and_scale_change_nothing() -> None:
@@ -120,7 +123,7 @@ def test_order_of_rows_and_scale_change_nothing() -> None:
     mixed = {name: np.array(column)[order] for name, column in rows.items()}
     mixed["answer"] = 1e3 * mixed["answer"] - 7.0
     other = trueup.estimate(mixed)
-    assert other.voices is not None
+    assert other.pooling is not None
     at = other.answers.question_ids.sort_order()
     np.testing.assert_allclose(other.estimate[at], 1e3 * straight.estimate - 7.0, rtol=1e-9)
 
@@ -129,7 +132,7 @@ def test_questions_that_only_one_of_a_pair_answered() -> None:
     x = judges(2, questions=200)[1]
     x[0, :40] = x[1, 40:80] = x[2:, 80:90] = np.nan  # the pair alone
     est = trueup.estimate(long_table(x))
-    assert est.voices is not None
+    assert est.pooling is not None
     assert np.isfinite(est.estimate).all() and np.isfinite(est.lower).all()  # noqa: PT018
     variance = np.full(x.shape, 0.5)
     assert np.isfinite(trueup.estimate(x, answer_variance=variance).estimate).all()
@@ -142,7 +145,7 @@ def test_other_options_go_with_it(options: dict[str, Any]) -> None:
     if "gold" in options:
         options = {"gold": {each: truth[each] for each in range(30)}}
     est = trueup.estimate(x, **options)
-    assert est.voices is not None
+    assert est.pooling is not None
     assert np.mean((est.estimate - truth) ** 2) < np.mean((x.mean(axis=0) - truth) ** 2)
 
 
@@ -156,11 +159,11 @@ def test_it_is_saved_and_updated(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         loaded.second_step.posterior.mean, est.second_step.posterior.mean, rtol=1e-9
     )
-    np.testing.assert_array_equal(loaded.voices.speaker, est.voices.speaker)  # type: ignore[union-attr]
+    np.testing.assert_array_equal(loaded.pooling.leader, est.pooling.leader)  # type: ignore[union-attr]
     first = {name: column[:-6] for name, column in rows.items()}
     rest = {name: column[-6:] for name, column in rows.items()}
     again = trueup.update(trueup.estimate(first), rest)
-    assert again.voices is not None
+    assert again.pooling is not None
     np.testing.assert_allclose(again.estimate, est.estimate, atol=1e-4)
 
 
@@ -175,7 +178,7 @@ def test_on_disk_the_same_comes_out(tmp_path: Path) -> None:
     found = disk.estimate(tmp_path / "answers.parquet", tmp_path / "out.parquet")
     est = trueup.estimate(rows)
     written = parquet.read_table(tmp_path / "out.parquet").to_pydict()
-    assert found.diagnosis.voices == est.diagnosis.voices != ""
+    assert found.diagnosis.pooling == est.diagnosis.pooling != ""
     assert written["question"] == sorted(set(rows["question"]))
     for name in ("estimate", "lower", "upper"):
         np.testing.assert_allclose(written[name], getattr(est, name), rtol=1e-9, atol=1e-9)

@@ -160,7 +160,7 @@ def test_any_keywords_of_diagnose(x: Any, how: dict[str, Any]) -> None:
 def test_any_keywords_of_diagnose_all(x: Any, how: dict[str, Any]) -> None:
     found = attempt("diagnose_all", lambda: trueup.diagnose_all(x, **{"panels": 8, **how}))
     if found is not None:
-        sound(found.estimate)
+        assert len(found.workers.flags) > 0
         assert len(str(found)) > 0
 
 

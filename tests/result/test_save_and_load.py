@@ -10,7 +10,7 @@ import io
 import json
 import uuid
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ from trueup.algorithms import CRH, DTD, Algorithm
 from trueup.io import archive
 from trueup.io.plain_ids import MANY, pack, unpack
 from trueup.io.table import Ids
-from trueup.pipeline.solve import COLUMNS
-from trueup.result.load import VERSION
+from trueup.pipeline.solution import COLUMNS
+from trueup.result.state import VERSION
 from trueup.shrinkage import EBE
 
 if TYPE_CHECKING:
@@ -80,11 +80,9 @@ def test_what_is_saved_comes_back_to_the_last_digit(tmp_path: Path) -> None:
 def test_what_follows_is_found_again(tmp_path: Path) -> None:
     est = estimate(small(), method="dtd")
     again = load(est.save(tmp_path / "state.trueup"))
-    assert "second_step" not in vars(again)  # until it is asked for
+    assert "second_step" not in vars(again.solution)  # until it is asked for
     np.testing.assert_array_equal(again.second_step.posterior.mean, est.second_step.posterior.mean)
-    assert replace(again, level=0.5).second_step is again.second_step
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = again.nothing  # type: ignore[attr-defined]
+    assert again.second_step is again.second_step
 
 
 @pytest.mark.parametrize(
@@ -355,23 +353,30 @@ MIXTURE = {
 }  # fmt: skip
 HOSTILE = {
     "other format": _set("format", "something"),
-    "old version": _set("version", 0),
     "no version": _set("version", None),
     "no plan": lambda meta, _: meta.pop("plan"),
-    "unknown method": _set("plan", "method", "name", "os.system"),
-    "method is a list": _set("plan", "method", "name", ["crh"]),
-    "strange parameter": _set("plan", "method", "parameters", {"__class__": 1}),
-    "parameter of another type": _set("plan", "method", "parameters", "loss", 5),
-    "parameter not allowed": _set("plan", "method", "parameters", "loss", "cubed"),
-    "unknown rule": _set("plan", "rule", "name", "eval"),
+    "unknown method": _set("found", "algorithm", "name", "os.system"),
+    "method is a list": _set("found", "algorithm", "name", ["crh"]),
+    "strange parameter": _set("found", "algorithm", "parameters", {"__class__": 1}),
+    "parameter of another type": _set("found", "algorithm", "parameters", "loss", 5),
+    "parameter not allowed": _set("found", "algorithm", "parameters", "loss", "cubed"),
+    "unknown method asked for": _set("plan", "method", "os.system"),
+    "method asked for is a list": _set("plan", "method", ["crh"]),
+    "unknown rule": _set("plan", "shrink", "eval"),
+    "rule of strange parameters": _set(
+        "plan", "shrink", {"name": "paper", "parameters": {"__class__": 1}}
+    ),
+    "unknown keyword": _set("plan", "exec", 1),
+    "unknown column": _set("read", "exec", "x"),
     "unknown variance": _set("plan", "variance", "open"),
     "level": _set("plan", "level", "2"),
     "level is no number": _set("plan", "level", "x"),
     "iterations": _set("plan", "max_iter", -1),
     "seed": _set("plan", "seed", 10**40),
     "tolerance": _set("plan", "tol", "nan"),
-    "transform": _set("answers", "transform", "exec"),
-    "bounds": _set("answers", "bounds", ["5", "1"]),
+    "transform": _set("plan", "transform", "exec"),
+    "bounds": _set("plan", "bounds", {"numbers": ["5", "1"]}),
+    "source": _set("source", "\x1b[31mred"),
     "kind": _set("answers", "kind", "os"),
     "counts": _set("answers", "rows", -5),
     "text with escapes": _set("diagnosis", "why", "\x1b[31mred"),
@@ -426,19 +431,10 @@ def test_the_checks_themselves_let_a_rebuilt_file_through(tmp_path: Path, good: 
     assert load(path).answers.n_questions == 5
 
 
-def test_files_of_the_first_version_are_read(tmp_path: Path, good: bytes) -> None:
-    def first(meta: dict[str, Any], _: dict[str, Any]) -> None:
-        meta["version"] = 1
-        del meta["found"]["prior_choice"]
-
-    path = tmp_path / "state.trueup"
-    path.write_bytes(rebuilt(good, first))
-    old = load(path)
-    path.write_bytes(good)
-    new = load(path)
-    assert_same(old, new)
-    assert str(old.second_step.prior_choice) == str(new.second_step.prior_choice)
-    np.testing.assert_array_equal(old.second_step.posterior.mean, new.second_step.posterior.mean)
+def test_files_of_an_older_version_are_refused(tmp_path: Path, good: bytes) -> None:
+    older = refusal(tmp_path, rebuilt(good, _set("version", VERSION - 1)))
+    assert "written by an older trueup" in older
+    assert "Estimate again from all answers." in older
 
 
 @pytest.mark.parametrize("model", ["normal", "mixture", "scale mixture", "groups", "regression"])

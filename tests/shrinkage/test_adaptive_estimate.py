@@ -119,7 +119,7 @@ def test_a_worker_with_no_informative_answer() -> None:
     noise = est.second_step.noise
     assert noise is not None
     assert 0 < noise.variance[5] < np.inf
-    assert est.flag == [None] * 5 + ["shares no question with anybody"]
+    assert est.findings.flags == [None] * 5 + ["shares no question with anybody"]
 
 
 def test_many_degrees_of_freedom_have_normal_quantiles() -> None:

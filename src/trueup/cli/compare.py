@@ -1,13 +1,16 @@
 """trueup compare: the first steps ranked by how well they predict workers they have not seen."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.engine_options import Where
-from trueup.cli.integers import Whole
-from trueup.cli.read_options import LONG, Reading, inputs
+from trueup.cli.engine_options import EngineOptions
+from trueup.cli.options import CompareOptions
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from trueup.request import Request
 
 
 def compare(
@@ -17,13 +20,11 @@ def compare(
     methods: Annotated[
         list[str] | None, Parameter(name=["--method"], negative=(), consume_multiple=False)
     ] = None,
-    shrink: str = "adaptive",
     truth: str | None = None,
-    seed: Whole = 0,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
-    reading: Reading | None = None,
-    where: Where | None = None,
+    options: CompareOptions | None = None,
+    where: EngineOptions | None = None,
 ) -> None:
     """Rank the first steps, with and without the second, by how well they predict workers they have not seen.
 
@@ -35,12 +36,8 @@ def compare(
         Answers, as for trueup estimate.
     methods
         A first step to compare; may be given several times. By default those that auto chooses among.
-    shrink
-        The second step.
     truth
         File with the columns question and truth: errors against it are shown, too.
-    seed
-        Of the random folds of the workers, and of the sample of very many questions.
     out
         Where the table goes: .csv, .parquet or .json.
     format
@@ -48,17 +45,26 @@ def compare(
     """
     import json
 
+    from trueup._compare import truth_request
+    from trueup.cli.run import inputs
     from trueup.cli.tables import write_files
     from trueup.io.formats import TABLES
     from trueup.io.outputs import check_outputs
+    from trueup.request import Request
 
-    reading, where = reading or Reading(), where or Where()
-    request = reading.question_data(gold=truth)
-    check_outputs({"--out": out}, TABLES, inputs=inputs(file, request))
-    wide = reading.wide not in (None, LONG)
-    place = where.place(file, {"--wide": wide, "--sql": reading.sql})
-    run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[place]
-    table = run(file, methods, truth, reading, where, shrink=shrink, seed=seed, progress=True)
+    where = where or EngineOptions()
+    given: dict[str, Any] = {} if options is None else options.given
+    request = Request.of("compare", file, **given)
+    truths = truth_request(truth, request)
+    check_outputs({"--out": out}, TABLES, inputs=inputs(file, truths))
+    in_memory = {"--wide": request.read.wide, "--sql": request.read.sql}
+    engine = where.place(file, in_memory)
+    if engine == "disk" and any(in_memory.values()):
+        raise TrueupError(
+            "--engine disk: reads files with one answer per row, not --wide or --sql."
+        )
+    run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[engine]
+    table = run(file, methods, truth, request, where)
     table = _without_nan(table)
     if out is not None:
         write_files({out: table.to_pylist() if out.suffix.lower() == ".json" else table})
@@ -74,79 +80,49 @@ def _in_memory(
     file: str,
     methods: list[str] | None,
     truth: str | None,
-    reading: Reading,
-    where: Where,  # noqa: ARG001  as for the others
-    **options: Any,
+    request: "Request",
+    where: EngineOptions,  # noqa: ARG001  as for the others
 ) -> Any:
-    from dataclasses import replace
+    from trueup._compare import compare, truth_request
+    from trueup.cli.run import read
 
-    from trueup._compare import compare
-
-    answers = reading.answers(file)
-    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
-    known = reading.truth(truth, answers, file)
-    return compare(answers, methods, known, **options)
+    plan = request.plan
+    answers = read(file, request)
+    known = truth_request(truth, request).read(answers, file).gold
+    limits: dict[str, Any] = {"max_iter": plan.max_iter, "tol": plan.tol, "seed": plan.seed}
+    return compare(answers, methods, known, shrink=plan.shrink, progress=True, **limits)
 
 
 def _on_disk(
     file: str,
     methods: list[str] | None,
     truth: str | None,
-    reading: Reading,
-    where: Where,
-    **options: Any,
+    request: "Request",
+    where: EngineOptions,
 ) -> Any:
-    import sys
-    import warnings
-
     from trueup import disk
-    from trueup.errors import TrueupWarning
+    from trueup.cli.run import shown_warnings
 
-    with warnings.catch_warnings(record=True) as said:
-        # Rows that were left out must be seen, whatever else is kept quiet.
-        warnings.simplefilter("always", TrueupWarning)
-        table = disk.compare(
-            file,
-            methods,
-            truth,
-            work_dir=where.work_dir,
-            keep=where.keep,
-            memory_limit=where.memory_limit,
-            strict=where.strict,
-            **_reads(reading),
-            **options,
-        )
-    for each in said:
-        if issubclass(each.category, TrueupWarning):
-            print(f"trueup: {each.message} (--strict stops)", file=sys.stderr)
-    return table
+    given = {name: value for name, value in request.given.items() if name != "wide"}
+    with shown_warnings(" (--strict stops)"):
+        return disk.compare(file, methods, truth, progress=True, **where.folder, **given)
 
 
 def _on_spark(
     file: str,
     methods: list[str] | None,
     truth: str | None,
-    reading: Reading,
-    where: Where,
-    **options: Any,
+    request: "Request",
+    where: EngineOptions,
 ) -> Any:
-    from trueup.core.libraries import need
-
-    need("pyspark", "spark")
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
+    from trueup.io.question_data import QuestionDataRequest
 
-    frame = answers_frame(session_at(where.master), file, reading, reading.question_data())
-    return spark.compare(frame, methods, truth, **_reads(reading), **options)
-
-
-def _reads(reading: Reading) -> dict[str, Any]:
-    """Return what is read from where, and what is made of it."""
-    names = (
-        "question", "worker", "answer", "duplicates", "transform", "bounds", "worker_variance", "answer_variance",
-        "sep", "decimal", "encoding",
-    )  # fmt: skip
-    return {name: getattr(reading, name) for name in names}
+    given = {name: value for name, value in request.given.items() if name != "wide"}
+    session = session_at(where.master)
+    frame = answers_frame(session, file, request.read, QuestionDataRequest())
+    return spark.compare(frame, methods, truth, progress=True, **given)
 
 
 def _without_nan(table: Any) -> Any:
@@ -159,7 +135,7 @@ def _without_nan(table: Any) -> Any:
 
 
 def _board(rows: list[dict[str, Any]]) -> list[str]:
-    from trueup.cli.summary import columns
+    from trueup.result.text import text_table
 
     with_truth = "risk" in rows[0]
     heads = ["first step", "second step", "held-out error", "behind the best"]
@@ -181,4 +157,4 @@ def _board(rows: list[dict[str, Any]]) -> list[str]:
         "Errors are mean squares (± standard error) and contain the noise of the held-out answers: differences count, "
         "not ratios."
     )
-    return [verdict + ".", note, "", *columns(lines)]
+    return [verdict + ".", note, "", *text_table(lines, "  ")]

@@ -1,12 +1,12 @@
 """trueup diagnose: what stands out about workers and questions, and whether a second step helps."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from trueup.cli.integers import Whole
-from trueup.cli.read_options import Reading, inputs
+from trueup.cli.options import ReadingOptions
 
 
 def diagnose(
@@ -19,7 +19,7 @@ def diagnose(
     seed: Whole = 0,
     workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
     pairs: Path | None = None,
-    reading: Reading | None = None,
+    options: ReadingOptions | None = None,
 ) -> None:
     """Tell in words, with the numbers, what stands out about workers and questions.
 
@@ -39,22 +39,21 @@ def diagnose(
     resamples
         Resamples of the workers for the paper's condition; 0 leaves it out.
     seed
-        Of the resamples.
+        Seed for the resamples.
     workers
         Where the table of the workers goes: .csv, .parquet or .json.
     pairs
         Where the pairs of workers who err together go.
     """
-    from dataclasses import replace
-
     from trueup._diagnose import diagnose_all
+    from trueup.cli.run import inputs, read
     from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
     from trueup.io.formats import TABLES
     from trueup.io.outputs import check_outputs
+    from trueup.request import Request
 
-    reading = reading or Reading()
     if target_se is not None and not 0 < target_se < float("inf"):
         raise TrueupError(f"--target-se: found {target_se:g}, must be a number above 0.")
     if resamples < 0 or resamples == 1:
@@ -62,13 +61,14 @@ def diagnose(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
         )
     check_outputs({"--workers": workers, "--pairs": pairs}, TABLES, inputs=inputs(file))
-    answers = reading.answers(file)
-    answers = replace(answers, origin=replace(answers.origin, kind="pyarrow"))
-    found = diagnose_all(
+    given: dict[str, Any] = {} if options is None else options.given
+    request = Request.of("diagnose", file, method=method, seed=seed, **given)
+    answers = read(file, request)
+    findings = diagnose_all(
         answers, method, target_se=target_se, panels=resamples, seed=seed, progress=True
     )
-    together = None if found.together is None else found.together.pairs
-    tables = {workers: found.workers.workers, pairs: together}
+    tables = {workers: findings.workers.workers}
+    tables[pairs] = None if findings.correlated is None else findings.correlated.pairs
     contents = {
         path: table for path, table in tables.items() if path is not None and table is not None
     }
@@ -78,6 +78,6 @@ def diagnose(
             for path, table in contents.items()
         }
     )
-    print(as_options(str(found)))
+    print(as_options(str(findings)))
     for path in contents:
         print(f"Written: {path}")

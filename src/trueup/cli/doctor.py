@@ -1,17 +1,17 @@
 """trueup doctor: only checks a file, and says what could be run on it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from trueup.cli.read_options import Reading
+from trueup.cli.options import ReadingOptions
 
 
 def doctor(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    reading: Reading | None = None,
+    options: ReadingOptions | None = None,
 ) -> None:
     """Check a file of answers and say what could be run on it, without estimating anything.
 
@@ -22,6 +22,9 @@ def doctor(
     file
         Answers, as for trueup estimate.
     """
+    from trueup.cli.run import read
     from trueup.findings.input_check import examine
+    from trueup.request import Request
 
-    print(examine((reading or Reading()).answers(file)))
+    given: dict[str, Any] = {} if options is None else options.given
+    print(examine(read(file, Request.of("doctor", file, **given))))

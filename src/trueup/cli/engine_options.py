@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from trueup.request import Request
 
 #: Memory that an answer takes while it is read and combined, and the share of all memory that may be used.
 BYTES_AN_ANSWER, SHARE = 100, 0.6
@@ -14,7 +17,7 @@ MEMORY_LIMIT = "1GB"
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Where:
+class EngineOptions:
     """Options of where to work."""
 
     engine: Literal["auto", "memory", "disk", "spark"] = "auto"
@@ -33,18 +36,34 @@ class Where:
     master: str | None = None
     """Spark master of --engine spark, such as local[4] or spark://host:7077."""
 
-    def place(self, file: str, blockers: dict[str, Any], *, streams: bool = True) -> str:
-        """Return where to work; what only works in memory is in the way of the rest.
+    @property
+    def folder(self) -> dict[str, Any]:
+        """The options of the working folder, as keywords."""
+        names = ("work_dir", "keep", "memory_limit", "strict")
+        return {name: getattr(self, name) for name in names}
+
+    def choose(
+        self, file: str, blockers: dict[str, Any], request: "Request", out: Path | None = None
+    ) -> str:
+        """Return the engine of trueup estimate.
 
         Parameters
         ----------
         file
             The file or pattern of the command.
         blockers
-            Options that need memory, by name; those not given are None or False.
-        streams
-            Whether what is read and written besides is such that it need not be in memory.
+            Options that a cluster does not have, by name; those not given are None.
+        request
+            What was asked for.
+        out
+            Where the estimates go.
         """
+        long = not request.read.wide and request.read.sql is None
+        streams = long and out is not None and out.suffix.lower() == ".parquet"
+        return self.place(file, blockers, streams=streams)
+
+    def place(self, file: str, blockers: dict[str, Any], *, streams: bool = True) -> str:
+        """Return the engine; `streams`: whether what is asked for can be done without all answers in memory."""
         import sys
 
         from trueup.errors import TrueupError
@@ -82,9 +101,9 @@ class Where:
         from trueup.io.limits import memory
 
         given = [name for name, value in blockers.items() if value]
-        if self.engine in ("disk", "spark") and given:
+        if self.engine == "spark" and given:
             raise TrueupError(
-                f"{given[0]}: works in memory only. Leave it out, or use --engine memory."
+                f"{given[0]}: does not work on a cluster. Leave it out, or use --engine memory or disk."
             )
         if self.engine != "auto":
             return self.engine

@@ -1,4 +1,4 @@
-"""trueup estimate --engine spark: on a cluster."""
+"""Spark for commands: a session, and Parquet files as a frame of it."""
 
 from __future__ import annotations
 
@@ -9,81 +9,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.cli.file_summary import tell
 from trueup.core.libraries import need
 from trueup.errors import TrueupError, quoted
 from trueup.io.readers.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trueup.cli.engine_options import Where
-    from trueup.cli.read_options import Reading
     from trueup.io.question_data import QuestionDataRequest
+    from trueup.io.read_options import ReadOptions
 
-#: Questions that are shown, those least certain first.
-SHOWN = 10
 #: What Spark takes for the address of a cluster.
 MASTER = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\]|-cluster\[.+\])?|yarn|[a-z][a-z0-9+.-]*://.+")
 
 
-def estimate_on_spark(
-    file: str,
-    out: Path | None,
-    workers: Path | None,
-    reading: Reading,
-    where: Where,
-    *,
-    as_json: bool,
-    groups: str | None,
-    covariates: Sequence[str],
-    gold: str | None,
-    **options: Any,
-) -> None:
-    """Estimate on a Spark cluster, and print what came out."""
-    need("pyspark", "spark")
-    from trueup import spark
-
-    if out is None or out.suffix.lower() != ".parquet":
-        raise TrueupError(
-            "--out: with --engine spark the estimates go to a folder of Parquet files, named .parquet. Name one."
-        )
-    if out.exists():
-        raise TrueupError(
-            f"--out: {quoted(str(out))} exists already. Remove it, or choose another name."
-        )
-    if reading.wide not in (None, "long") or reading.sql is not None:
-        raise TrueupError(
-            "--engine spark: reads files with one answer per row, not --wide or --sql."
-        )
-    session = session_at(where.master)
-    request = reading.question_data(groups, covariates, gold)
-    with spark.estimate(
-        answers_frame(session, file, reading, request),
-        groups=groups,
-        covariates=covariates,
-        gold=gold,
-        progress=True,
-        question=reading.question,
-        worker=reading.worker,
-        answer=reading.answer,
-        duplicates=reading.duplicates,
-        transform=reading.transform,
-        bounds=reading.bounds,
-        worker_variance=reading.worker_variance,
-        answer_variance=reading.answer_variance,
-        **options,
-    ) as est:
-        est.questions.write.parquet(str(out))
-        rows: Any = est.workers.toArrow()
-        verdicts = est.verdicts
-        found = session.read.parquet(str(out))
-        least = found.orderBy(found["std_error"].desc_nulls_first()).limit(SHOWN).toArrow()
-    tell(est, verdicts, least.to_pydict(), rows, out, workers, as_json=as_json)
-
-
 def session_at(master: str | None) -> Any:
     """Return the Spark session there is, or a quiet one of our own."""
+    need("pyspark", "spark")
     sql = need("pyspark.sql", "spark")
     # Executors on this machine have the Python that is running now, unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -98,10 +38,10 @@ def session_at(master: str | None) -> Any:
 
 
 def _check_start(master: str | None) -> None:
-    """Refuse what Spark cannot start with, before its Java prints a page about it."""
+    """Check what Spark needs to start, before its Java prints a page about it."""
     if master is not None and not MASTER.fullmatch(master):
         raise TrueupError(
-            f"--master: {quoted(master)} is no Spark master. Give one such as local[4], spark://host:7077, yarn or "
+            f"--master: {quoted(master)} is not a Spark master. Give one such as local[4], spark://host:7077, yarn or "
             "k8s://https://host:443."
         )
     home = os.environ.get("JAVA_HOME")
@@ -118,7 +58,9 @@ def _no_session(why: str, master: str | None) -> TrueupError:
     )
 
 
-def answers_frame(session: Any, file: str, reading: Reading, request: QuestionDataRequest) -> Any:
+def answers_frame(
+    session: Any, file: str, read: ReadOptions, question_data: QuestionDataRequest
+) -> Any:
     """Return the answers of Parquet files as a Spark DataFrame, with the other columns that are asked for."""
     from trueup.engines.spark.files import open_files, read_files
     from trueup.io.columns import choose
@@ -127,20 +69,22 @@ def answers_frame(session: Any, file: str, reading: Reading, request: QuestionDa
 
     files = open_files(file)
     for option in ("sep", "decimal", "encoding"):
-        if getattr(reading, option) is not None:
+        if getattr(read, option) is not None:
             raise TrueupError(f"{option}: is for text, and this is Parquet. Leave it out.")
     names = files[0].names
-    variances = [name for name in (reading.answer_variance, reading.worker_variance) if name]
+    variances = [
+        name for name in (read.answer_variance, read.worker_variance) if isinstance(name, str)
+    ]
     with labelled(files[0].label):
         roles = choose(
             names,
-            question=reading.question,
-            worker=reading.worker,
-            answer=reading.answer,
+            question=read.question,
+            worker=read.worker,
+            answer=read.answer,
             panel=None,
             numbers=variances,
         )
-    columns = request.columns(names)
+    columns = question_data.columns(names)
     columns.check(names, roles.question, files[0].label)
     wanted = list(dict.fromkeys([*roles.names, *columns.names]))
     check_columns(files, wanted)

@@ -16,12 +16,14 @@ import numpy as np
 from trueup.core.libraries import need
 from trueup.io.atomic import atomic_write, errors_name
 from trueup.io.frames_out import make_frame
+from trueup.result.tables import question_frame, worker_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from trueup.answers.answers import Answers
+    from trueup.result.estimate import Estimate
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Rows that are Python objects at a time.
@@ -37,6 +39,35 @@ def write_files(contents: Mapping[Path, Any]) -> None:
         for path, content in contents.items():
             with errors_name(path):
                 _WRITERS[path.suffix.lower()](content, names[path])
+
+
+def result_rows(est: Estimate, part: str) -> Any:
+    """Return the questions or workers as a pyarrow table; workers with all that stands out about each of them."""
+    if part == "questions":
+        return question_frame(est, "pyarrow")
+    rows = worker_frame(est, "pyarrow")
+    if est.problem.n_panels > 1:
+        return rows
+    pyarrow = need("pyarrow", "files")
+    place = rows.schema.get_field_index("flag")
+    flags = pyarrow.array(est.findings.workers.flag, pyarrow.string())
+    return rows.set_column(place, "flag", flags)
+
+
+def result_table(est: Estimate, part: str, path: Path) -> Any:
+    """Return a table for a file; for JSON, rows with how they came about."""
+    rows = result_rows(est, part)
+    if path.suffix.lower() != ".json":
+        return rows
+    about = est.diagnosis
+    return {
+        "method": about.method,
+        "shrink": about.shrink,
+        "level": est.level,
+        "warnings": about.warnings,
+        "assumptions": about.assumptions,
+        part: rows.to_pylist(),
+    }
 
 
 def answers_table(answers: Answers) -> Any:

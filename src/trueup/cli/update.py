@@ -1,13 +1,11 @@
 """trueup update: new answers folded into what was saved."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from trueup.cli.estimate import command_line, table
-from trueup.cli.read_options import Form, Reading, inputs
+from trueup.cli.options import UpdateOptions
 
 
 def update(
@@ -16,17 +14,12 @@ def update(
     /,
     *,
     duplicates: Literal["error", "mean", "first", "replace"] = "error",
-    groups: str | None = None,
-    covariates: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=False)] = None,
-    gold: str | None = None,
-    worker_variance: str | None = None,
-    answer_variance: str | None = None,
     state_out: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
     report: Path | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
-    form: Form | None = None,
+    options: UpdateOptions | None = None,
 ) -> None:
     """Fold new answers into the state that trueup estimate --save wrote.
 
@@ -41,16 +34,6 @@ def update(
     duplicates
         What to do when a worker answers a question again: replace puts the new answer in the place of the one before,
         first keeps that one, mean makes one of several new answers.
-    groups
-        Groups of the new questions, if the state has some: as for trueup estimate.
-    covariates
-        Numbers known of the new questions, if the state has some: as for trueup estimate.
-    gold
-        File with the columns question and truth: more known truths.
-    worker_variance
-        Column with the known variance of each worker.
-    answer_variance
-        Column with the known variance of each answer.
     state_out
         Where the new state goes instead, a .trueup file.
     out
@@ -62,47 +45,30 @@ def update(
     format
         What is printed: text for people, json for machines.
     """
-    from functools import partial
-
-    from trueup._update import Opened, go_on, merge_question_data
-    from trueup.answers.merge import merge
-    from trueup.cli.summary import document, summary, verdicts_on
-    from trueup.cli.tables import write_files
-    from trueup.core.progress import Progress
+    from trueup._update import OpenedState, updated
+    from trueup.cli.run import command_line, inputs, shown_warnings
+    from trueup.cli.summary import document, summary
+    from trueup.cli.tables import result_table, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
+    from trueup.request import Request
 
-    form = form or Form()
-    request = Reading(**asdict(form)).question_data(groups, covariates, gold)
-    taken = inputs(file, request)
+    given: dict[str, Any] = {} if options is None else options.given
+    taken = inputs(file, Request.of("update", file, **given).question_data)
     target = state if state_out is None else state_out
     check_outputs({"STATE" if state_out is None else "--state-out": target}, STATES, inputs=taken)
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
     check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
-    opened = Opened.of(state)
-    scale: Any = opened.saved.answers.scale
-    reading = Reading(
-        **asdict(form),
-        duplicates="error" if duplicates == "replace" else duplicates,
-        transform=scale.transform,
-        bounds=scale.bounds,
-        worker_variance=worker_variance,
-        answer_variance=answer_variance,
-    )
-    with Progress("update", 3, shown=True) as bar:
-        new = reading.answers(file)
-        merged = merge(opened.saved.answers, new, duplicates)
-        question_data = merge_question_data(opened.saved, merged, new, request, file)
-        bar.step("answers read")
-        est = go_on(opened.saved, merged, question_data, bar)
-    verdicts = verdicts_on(est)
+    opened = OpenedState.of(state)
+    with shown_warnings():
+        est, merged = updated(opened.saved, file, duplicates, given, progress=True)
     contents: dict[Path, Any] = {
-        path: table(est, part, path, verdicts)
+        path: result_table(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
     if report is not None:
-        contents[report] = partial(est.report, command=command_line())
+        contents[report] = lambda path: est.report(path, command=command_line())
     contents[target] = est.save
     added = {
         "answers": merged.added,
@@ -112,10 +78,10 @@ def update(
     }
     # All that takes time comes before the files: an interrupt then leaves none.
     if format == "json":
-        text = document(est, verdicts, added=added)
+        text = document(est, added=added)
     else:
         account = _account(added, duplicates, est.diagnosis.iterations)
-        text = "\n".join([*account, summary(est, verdicts)])
+        text = "\n".join([*account, summary(est)])
     if state_out is None:
         opened.check_unchanged()
     write_files(contents)

@@ -7,8 +7,8 @@ line. `signature_with` gives a function that takes `**keywords` the signature th
 from __future__ import annotations
 
 import inspect
-from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ class Keyword:
     ----------
     name : str
         Its name.
-    annotation : type
+    annotation : str
         Its type in Python.
     default : object
         Its default.
@@ -37,13 +37,13 @@ class Keyword:
     """
 
     name: str
-    annotation: Any
+    annotation: str
     default: Any
     option: Any
     help: str
 
 
-def keyword(default: Any, help: str, *, option: Any = MISSING) -> Any:  # noqa: A002  the usual name
+def keyword(default: Any, help: str, option: Any) -> Any:  # noqa: A002  the usual name
     """Return a dataclass field that is a keyword of the public functions.
 
     Parameters
@@ -52,23 +52,19 @@ def keyword(default: Any, help: str, *, option: Any = MISSING) -> Any:  # noqa: 
         The default.
     help : str
         A sentence for the help of the command line.
-    option : type, optional
-        Type on the command line; default: that of the field. None: no option of the command line.
+    option : type or None
+        Type on the command line; None: it is no option there.
     """
     return field(default=default, metadata={_KEYWORD: (help, option)})
 
 
 def keywords_of(kind: type) -> dict[str, Keyword]:
     """Return the keywords among the fields of a dataclass, by name."""
-    types = get_type_hints(kind)
-    found = {}
-    for each in fields(kind):
-        if _KEYWORD in each.metadata:
-            text, option = each.metadata[_KEYWORD]
-            annotation = types[each.name]
-            option = annotation if option is MISSING else option
-            found[each.name] = Keyword(each.name, annotation, each.default, option, text)
-    return found
+    return {
+        each.name: Keyword(each.name, str(each.type), each.default, *each.metadata[_KEYWORD][::-1])
+        for each in fields(kind)
+        if _KEYWORD in each.metadata
+    }
 
 
 def signature_with(
@@ -82,10 +78,9 @@ def signature_with(
         shown = [each for each in own.parameters.values() if each.kind is not kinds.VAR_KEYWORD]
         for name in names:
             each = keywords[name]
-            annotation = inspect.formatannotation(each.annotation)
             shown.append(
                 inspect.Parameter(
-                    name, kinds.KEYWORD_ONLY, default=each.default, annotation=annotation
+                    name, kinds.KEYWORD_ONLY, default=each.default, annotation=each.annotation
                 )
             )
         function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]

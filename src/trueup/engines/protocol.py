@@ -72,6 +72,8 @@ class Problem(Protocol):
         Known variance of each worker, NaN where unknown.
     answer_variance : float
         Mean variance of the answers where those of single answers are known, else NaN.
+    question_ids, counts : Ids, array
+        Ids of the questions, and their numbers of answers; an error where they are not on this machine.
     n_rows, n_missing, n_duplicates : int
         Rows read, rows without an answer, answers that repeat a worker on a question.
     """
@@ -95,6 +97,10 @@ class Problem(Protocol):
     def worker_rank(self) -> Ints: ...
     @property
     def worker_ids(self) -> Ids: ...
+    @property
+    def question_ids(self) -> Ids: ...
+    @property
+    def counts(self) -> Ints: ...
     @property
     def worker_variance(self) -> Floats | None: ...
     @property

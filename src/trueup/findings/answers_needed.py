@@ -22,11 +22,12 @@ import numpy as np
 from trueup.core.parameters import plain
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.frames_out import make_frame
-from trueup.variance.worker_noise import worker_noise
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
-    from trueup.result.estimate import Estimate
+    from trueup.io.table import Ids
+    from trueup.pipeline.solution import Solution
+    from trueup.variance.worker_noise import WorkerNoise
 
 SHOWN = 10
 #: More answers than this to a question are a way of saying never.
@@ -34,12 +35,17 @@ MOST = 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Needs:
+class AnswersNeeded:
     """What more answers would bring, question by question, the least certain first.
 
     Attributes
     ----------
-    estimate : Estimate
+    question_ids : Ids
+        The questions.
+    kind : str
+        Library of the frame `questions`.
+    std_error, n_answers : arrays
+        Standard error and number of answers of each question.
     order : array
         Numbers of the questions by falling standard error; those where it is unknown come last.
     target : float
@@ -57,7 +63,10 @@ class Needs:
         Standard deviation of an answer of a typical worker, on the scale on which answers are combined.
     """
 
-    estimate: Estimate
+    question_ids: Ids
+    kind: str
+    std_error: Floats
+    n_answers: Ints
     order: Ints
     target: float
     asked: bool
@@ -73,12 +82,12 @@ class Needs:
 
     @property
     def short(self) -> int:
-        """Questions that have not reached the target and can."""
+        """Number of questions that have not reached the target and can."""
         return int((self.more > 0).sum())
 
     @property
     def never(self) -> int:
-        """Questions that no number of answers brings to the target."""
+        """Number of questions that no number of answers brings to the target."""
         return int(((self.more < 0) & ~self._unknown).sum())
 
     @property
@@ -90,23 +99,23 @@ class Needs:
 
     @property
     def _unknown(self) -> Bools:
-        return np.isnan(self.estimate.std_error)
+        return np.isnan(self.std_error)
 
     @property
     def questions(self) -> Any:
         """Frame with a row per question, the least certain first."""
-        answers, at = self.estimate.answers, self.order
-        more = self.more[at]
+        order = self.order
+        more = self.more[order]
         columns: dict[str, Any] = {
-            "question": answers.question_ids.take(at),
-            "std_error": self.estimate.std_error[at],
-            "n_answers": answers.counts[at],
+            "question": self.question_ids.take(order),
+            "std_error": self.std_error[order],
+            "n_answers": self.n_answers[order],
             "more_answers": np.where(more < 0, np.nan, more) if (more < 0).any() else more,
-            "gain": self.gain[at],
-            "std_error_after_one": self.after_one[at],
+            "gain": self.gain[order],
+            "std_error_after_one": self.after_one[order],
         }
         unknown = ("std_error", "more_answers", "gain", "std_error_after_one")
-        return make_frame(answers.origin.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown)
 
     @property
     def summary(self) -> str:
@@ -128,51 +137,50 @@ class Needs:
             )
         unknown = int(self._unknown.sum())
         if unknown:
-            text += f" Of {counted(unknown, 'question')} no standard error is known."
+            text += f" The standard error of {counted(unknown, 'question')} is unknown."
         return text
 
     def __str__(self) -> str:
         return "\n".join(self.lines(SHOWN))
 
     def lines(self, most: int) -> list[str]:
-        """Return it in words, with so many questions."""
-        lines, answers = [self.summary], self.estimate.answers
+        """Return the findings in words, with at most this many questions."""
+        lines = [self.summary]
         best = self.best[:most]
         if len(best):
             lines.append("One more answer gains most here:")
-        for name, j in zip(answers.question_ids.tolist(best), best.tolist(), strict=True):
+        for name, j in zip(self.question_ids.tolist(best), best.tolist(), strict=True):
             short = quoted(str(name)).strip('"')
             lines.append(
-                f"  {short}: standard error {self.estimate.std_error[j]:.3g} to {self.after_one[j]:.3g} "
-                f"({counted(int(answers.counts[j]), 'answer')} so far)"
+                f"  {short}: standard error {self.std_error[j]:.3g} to {self.after_one[j]:.3g} "
+                f"({counted(int(self.n_answers[j]), 'answer')} so far)"
             )
         return lines
 
 
-def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
-    """Tell which questions need more answers.
+def answers_needed(
+    solution: Solution, noise: WorkerNoise, kind: str, target_se: float | None = None
+) -> AnswersNeeded:
+    """Return which questions need more answers.
 
     Parameters
     ----------
-    estimate : Estimate
+    solution : Solution
+        What both steps found.
+    noise : WorkerNoise
+        The noise of the workers.
+    kind : str
+        Library of the frame.
     target_se : float, optional
-        Standard error that every question should have, on the scale of the answers; default: that of the median one.
-
-    Examples
-    --------
-    >>> import trueup
-    >>> est = trueup.estimate(trueup.simulate(workers=9, questions=40, density=0.5, seed=1).answers)
-    >>> found = needs(est, 0.3)
-    >>> found.short, found.total
-    (39, 165)
+        Standard error that every question should have, in answer units; default: that of the median question.
     """
-    answers, error = estimate.answers, estimate.std_error
-    if answers.n_panels > 1:
-        raise TrueupError("estimate: it is of panels; ask for the needs of one of them.")
+    problem, error = solution.root.problem, solution.column("std_error")
+    if problem.n_panels > 1:
+        raise TrueupError("estimate: it is of panels; ask for one of them.")
     known = ~np.isnan(error)
     if not known.any():
         raise TrueupError(
-            "estimate: no standard error is known, so that nothing can be said of more answers. "
+            "estimate: no standard error is known, so nothing can be said about more answers. "
             "Questions with two answers and a second step with intervals are needed."
         )
     if target_se is None:
@@ -181,11 +189,11 @@ def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
         target = float(target_se)
     else:
         raise TrueupError(f"target_se: found {quoted(target_se)}, must be a number above 0.")
-    s = _typical(estimate)
+    s = _typical(noise)
     # From the scale of the answers to the one on which they are combined, where answers add up.
-    slope = np.where(known & (error > 0), _slope(estimate), 1.0)
+    slope = np.where(known & (error > 0), _slope(solution), 1.0)
     total = np.where(known, error / slope, 0.0) ** 2
-    own = np.minimum(np.nan_to_num(estimate.second_step.posterior.variance), total)
+    own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)
     fixed = total - own
     after = fixed + s * np.divide(own, own + s, out=np.zeros(len(own)), where=own + s > 0)
     room = (target / slope) ** 2 - fixed
@@ -195,8 +203,11 @@ def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
     exact[open_] = s * (1.0 / room[open_] - 1.0 / own[open_])
     more = np.where(open_, np.minimum(np.ceil(exact - 1e-9), MOST), 0).astype(np.int64)
     more[(~reached & ~open_) | ~known | (more >= MOST)] = -1
-    return Needs(
-        estimate,
+    return AnswersNeeded(
+        problem.question_ids,
+        kind,
+        error,
+        problem.counts,
         np.argsort(np.where(known, -error, np.inf), kind="stable"),
         target,
         target_se is not None,
@@ -207,26 +218,23 @@ def needs(estimate: Estimate, target_se: float | None = None) -> Needs:
     )
 
 
-def _typical(estimate: Estimate) -> float:
-    """Return the variance of an answer of a typical worker, its bias included unless biases are taken off."""
-    noise = estimate.second_step.noise or worker_noise(
-        estimate.answers, bias=estimate.aggregate.bias
-    )
+def _typical(noise: WorkerNoise) -> float:
+    """Return the variance of an answer of a typical worker, including its bias unless biases were removed."""
     judged = noise.n_informative > 0
     if not judged.any():
         return 0.0
     return float(np.median(noise.variance[judged]) + noise.bias_variance.max())
 
 
-def _slope(estimate: Estimate) -> Floats:
-    """Return what a standard error on the scale of combination is multiplied with for the scale of the answers."""
-    scale = estimate.answers.scale
+def _slope(solution: Solution) -> Floats:
+    """Return the factor that carries a standard error from the scale of combination to answer units."""
+    scale = solution.scale
     if scale.transform is None:
-        return np.ones(len(estimate.std_error))
+        return np.ones(solution.root.problem.n_questions)
     # An estimate on its bound has no slope; then the standard error is taken as it is.
     with np.errstate(all="ignore"):
-        mean = estimate.second_step.posterior.mean
+        mean = solution.second_step.posterior.mean
         slope = scale.slope(
-            mean if estimate.calibration is None else scale.forward(estimate.estimate)
+            mean if solution.calibration is None else scale.forward(solution.column("estimate"))
         )
     return np.where(np.isfinite(slope) & (slope > 0), slope, 1.0)

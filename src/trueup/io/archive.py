@@ -173,7 +173,12 @@ def _check_version(source: Path, found: Any, oldest: int, known: int) -> None:
             f"File {shown(source)}: written by a newer trueup (version {found} of the format, this one knows {known}). "
             "Update trueup."
         )
-    check(isinstance(found, int) and oldest <= found, "its version is not known")
+    check(isinstance(found, int), "its version is not known")
+    if found < oldest:
+        raise TrueupError(
+            f"File {shown(source)}: written by an older trueup, whose states are not read. "
+            "Estimate again from all answers."
+        )
 
 
 #: What Python raises over a file that is not what it says.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trueup.core.keywords import keyword
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Duplicates = Literal["error", "mean", "first"]
 #: Options that only files have.
@@ -17,34 +19,36 @@ FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
 class ReadOptions:
     """How answers are read; see `trueup.Answers.from_frame` and `from_file`."""
 
-    question: str = keyword("question", "Column of the questions.")
-    worker: str = keyword("worker", "Column of the workers.")
-    answer: str = keyword("answer", "Column of the answers.")
-    panel: str | None = keyword(None, "Column of independent problems.", option=None)
+    question: str = keyword("question", "Column of the questions.", str)
+    worker: str = keyword("worker", "Column of the workers.", str)
+    answer: str = keyword("answer", "Column of the answers.", str)
+    panel: str | None = keyword(None, "Column of independent problems.", None)
     duplicates: Duplicates = keyword(
-        "error", "What to do when a worker answered a question more than once."
+        "error",
+        "What to do when a worker answered a question more than once.",
+        Literal["error", "mean", "first"],
     )
     worker_variance: str | Mapping[Any, float] | Any = keyword(
-        None, "Column with the known variance of each worker.", option=str | None
+        None, "Column with the known variance of each worker.", str | None
     )
     answer_variance: str | Any = keyword(
-        None, "Column with the known variance of each answer.", option=str | None
+        None, "Column with the known variance of each answer.", str | None
     )
     sep: str | None = keyword(
-        None, "Character between the values of a text file; by default found from its header."
+        None,
+        "Character between the values of a text file; by default found from its header.",
+        str | None,
     )
-    decimal: str | None = keyword(
-        None, "Decimal mark of a text file.", option=Literal[".", ","] | None
-    )
-    encoding: str | None = keyword(None, "Encoding of a text file, such as latin-1.")
+    decimal: str | None = keyword(None, "Decimal mark of a text file.", Literal[".", ","] | None)
+    encoding: str | None = keyword(None, "Encoding of a text file, such as latin-1.", str | None)
     wide: bool | str | None = keyword(
         None,
         "One row per question and a column per worker, one row per worker and a column per question, or one row per "
         "answer; by default found from the columns.",
-        option=Literal["questions", "workers", "long"] | None,
+        Literal["questions", "workers", "long"] | None,
     )
     sql: str | None = keyword(
-        None, "Query to run on FILE, a DuckDB or SQLite database, which is only read."
+        None, "Query to run on FILE, a DuckDB or SQLite database, which is only read.", str | None
     )
 
     @property

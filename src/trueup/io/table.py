@@ -38,6 +38,10 @@ class Ids:
     def __repr__(self) -> str:
         return f"Ids({len(self)} of {series.library(self.values)} {series.dtype_name(self.values)})"
 
+    def name(self, number: int) -> object:
+        """Return one id."""
+        return self.tolist(np.array([number]))[0]
+
     def take(self, indices: Indices) -> Ids:
         """Return the ids of these codes, in this order."""
         return Ids(series.take(self.values, np.asarray(indices, dtype=np.int64)))

@@ -1,17 +1,17 @@
-"""One voice for workers who err together.
+"""Workers who err together count as one.
 
 Weights are learned from agreement, and two judges of one model family agree with each other: they look better than they
 are, get more weight than they deserve, and make intervals too short. Held-out workers do not show it, for each of the
 two is predicted well by the other. So workers whose errors clearly correlate (`trueup.variance.correlated`) are pooled:
-the mean of their answers to a question is one answer. Its noise is learned like that of anybody else, so that a group
-of k with correlation rho gets about the weight of `k / (1 + (k - 1) rho)` workers, and all that follows (folds,
-weights, variances, intervals) counts voices instead of workers.
+the mean of their answers to a question is one answer. Its noise is learned like that of any worker, so a group of k
+with correlation rho gets about the weight of `k / (1 + (k - 1) rho)` workers, and everything that follows (folds,
+weights, variances, intervals) counts groups instead of workers.
 
 Correlations below 0.7 change nothing: two workers with half of their errors in common are worth one and a third, and
-the largest of many estimated correlations is larger than the true one. Groups are what pairs connect.
+the largest of many estimated correlations is larger than the true one. Groups are the connected pairs.
 
-Of few workers it cannot be told who errs together: if two of four agree too well, either they share an error or the
-other two do, and the answers look the same. Then mostly nobody is found, and nothing is changed.
+With few workers it cannot be decided who errs together: if two of four agree too well, either they share an error or
+the other two do, and the answers look the same. Then mostly nobody is pooled, and nothing changes.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import counted, quoted
 from trueup.pipeline.auto_method import comparable
-from trueup.variance.correlated import FEWEST_WORKERS, together
+from trueup.variance.correlated import FEWEST_WORKERS, find_pairs
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
+    from trueup.answers.answers import Answers
     from trueup.core.arrays import Ints
     from trueup.engines.protocol import Engine, Kept, Problem
     from trueup.variance import WorkerNoise
-    from trueup.variance.correlated import Together
 
-#: Correlation of errors, or share of identical answers beyond ties, from which on two workers are one voice.
+#: Correlation of errors, or share of identical answers beyond ties, from which on two workers are pooled.
 SAME = 0.7
-#: Workers beyond which nobody is looked for: two of so many do little harm, and all pairs cost time.
+#: Workers beyond which nobody is pooled: two of so many do little harm, and comparing all pairs takes time.
 MOST_WORKERS = 200
 #: Groups that are named.
 NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """Who speaks for whom.
+class Pooling:
+    """Groups of workers who count as one.
 
     Attributes
     ----------
-    speaker : array
-        Number of the worker who speaks for each worker: the first of its group by id, or the worker itself.
+    leader : array
+        Number of the worker who stands for the group of each worker: the first of it by id, or the worker itself.
     said : str
-        Who was found, in words.
+        The groups, in words.
     """
 
-    speaker: Ints
+    leader: Ints
     said: str = ""
 
-    def hear(self, engine: Engine) -> Engine:
-        """Return an engine in which the speakers give the mean of the answers of their group, and the others none.
+    def pool(self, engine: Engine) -> Engine:
+        """Return an engine in which the leaders give the mean of the answers of their group, and the others none.
 
-        Numbers of workers stay as they are, and the number of answers to a question is kept as `vectors.ANSWERED`. With
+        Numbers of workers stay as they are, and the number of answers of a question is kept as `vectors.ANSWERED`. With
         known variances of answers the mean is weighted by their inverse, and as precise as one of them.
         """
-        speaker, n = self.speaker, len(self.speaker)
+        leader, n = self.leader, len(self.leader)
 
         def count(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
             return Visit(questions={vectors.ANSWERED: block.counts.astype(np.float64)})
@@ -76,7 +76,7 @@ class Voices:
 
         def change(block: Block, kept: Kept) -> Block:  # noqa: ARG001
             question = np.repeat(np.arange(block.n_questions), block.counts)
-            key, at = np.unique(question * n + speaker[block.workers], return_inverse=True)
+            key, at = np.unique(question * n + leader[block.workers], return_inverse=True)
             size, total = np.bincount(at), np.bincount(at, block.precision)
             counts = np.bincount(key // n, minlength=block.n_questions)
             return Block(
@@ -95,12 +95,12 @@ class Voices:
 
         return engine.changed(change)
 
-    def tell(self, aggregate: Aggregate, noise: WorkerNoise | None, engine: Engine) -> Aggregate:
-        """Return what was found of the voices as that of the workers whose answers are in an engine.
+    def share(self, aggregate: Aggregate, noise: WorkerNoise | None, engine: Engine) -> Aggregate:
+        """Return the aggregate of the groups as that of the workers, whose answers are in an engine.
 
-        The members of a group share its weight equally, and each has the noise of the voice.
+        The members of a group share its weight equally, and each has the noise of the group.
         """
-        of, facts = self.speaker, gather_facts(engine)
+        of, facts = self.leader, gather_facts(engine)
         values = {name: value[of] for name, value in aggregate.state.values.items()}
         values["weight"] = values["weight"] / np.bincount(of)[of]
         variance = aggregate.noise if noise is None else noise.variance
@@ -113,53 +113,54 @@ class Voices:
             bias=None if aggregate.bias is None else aggregate.bias[of],
         )
 
-    def ask(self, aggregate: Aggregate, engine: Engine) -> Aggregate:
-        """Undo `tell`: return the aggregate of the voices, in the engine that hears them."""
+    def unshare(self, aggregate: Aggregate, engine: Engine) -> Aggregate:
+        """Undo `share`: return the aggregate of the groups, in the engine that pools them."""
         values = dict(aggregate.state.values)
-        values["weight"] = values["weight"] * np.bincount(self.speaker)[self.speaker]
+        values["weight"] = values["weight"] * np.bincount(self.leader)[self.leader]
         state = State(gather_facts(engine), values, aggregate.state.step)
         return replace(aggregate, engine=engine, state=state)
 
 
-def find_voices(engine: Engine, seed: int = 0) -> Voices | None:
-    """Find workers who are to be heard as one; None where there are none, or all would be one."""
+def find_pooling(engine: Engine, seed: int = 0) -> Pooling | None:
+    """Find workers who are to count as one; None where there are none, or all would be one."""
     problem = engine.problem
     if problem.n_panels > 1 or not FEWEST_WORKERS <= problem.n_workers <= MOST_WORKERS:
         return None
-    found = together(comparable(engine, seed), seed=seed)
-    number = _numbers(found, problem)
-    beyond = (found.identical - found.expected) / np.maximum(1.0 - found.expected, 1e-9)
-    alike = np.fmax(found.correlation, np.where(found.copies, beyond, 0.0)) >= SAME
+    sample = comparable(engine, seed)
+    pairs = find_pairs(sample, seed=seed)
+    number = _numbers(sample, problem)
+    beyond = (pairs.identical - pairs.expected) / np.maximum(1.0 - pairs.expected, 1e-9)
+    alike = np.fmax(pairs.correlation, np.where(pairs.copies, beyond, 0.0)) >= SAME
     if number is None or not alike.any():
         return None
-    # By rank, so that the order of rows does not decide who speaks.
+    # By rank, so that the order of rows does not decide who leads a group.
     rank = problem.worker_rank
     first = rank.copy()
-    for one, other in zip(number[found.first[alike]], number[found.second[alike]], strict=True):
+    for one, other in zip(number[pairs.first[alike]], number[pairs.second[alike]], strict=True):
         low, high = sorted((first[one], first[other]))
         first[first == high] = low
     if (first == first[0]).all():
         return None
-    speaker = np.argsort(rank)[first]
-    return Voices(speaker, _words(speaker, problem))
+    leader = np.argsort(rank)[first]
+    return Pooling(leader, _words(leader, problem))
 
 
-def _numbers(found: Together, problem: Problem) -> Ints | None:
-    """Return which workers of the problem those of a sample are; None where ids do not tell."""
-    if found.answers.n_workers == problem.n_workers:
+def _numbers(sample: Answers, problem: Problem) -> Ints | None:
+    """Return the numbers of the sampled workers in the problem; None where ids do not tell."""
+    if sample.n_workers == problem.n_workers:
         return np.arange(problem.n_workers)
-    at = {each: number for number, each in enumerate(problem.worker_ids.tolist())}
-    if len(at) < problem.n_workers:
+    number_of = {name: number for number, name in enumerate(problem.worker_ids.tolist())}
+    if len(number_of) < problem.n_workers:
         return None
-    return np.array([at[each] for each in found.answers.worker_ids.tolist()])
+    return np.array([number_of[name] for name in sample.worker_ids.tolist()])
 
 
-def _words(speaker: Ints, problem: Problem) -> str:
-    """Say who is heard as one."""
+def _words(leader: Ints, problem: Problem) -> str:
+    """Name the groups."""
     ids = problem.worker_ids
-    groups = [np.flatnonzero(speaker == each) for each in np.flatnonzero(np.bincount(speaker) > 1)]
+    groups = [np.flatnonzero(leader == one) for one in np.flatnonzero(np.bincount(leader) > 1)]
     named = [
-        ", ".join(quoted(str(each)).strip('"') for each in ids.tolist(group))
+        ", ".join(quoted(str(name)).strip('"') for name in ids.tolist(group))
         for group in groups[:NAMED]
     ]
     if len(groups) > NAMED:

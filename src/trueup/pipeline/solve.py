@@ -1,29 +1,31 @@
 """The two steps joined, on any engine: from blocks of answers to the numbers of each question and worker.
 
-`trueup.estimate` does it in memory, `trueup.disk` and `trueup.spark` do it elsewhere; the code is this. What belongs to
-a question stays with the engine, under the names of `COLUMNS` once it is final.
+`trueup.estimate` runs it in memory, `trueup.disk` and `trueup.spark` elsewhere. The numbers of each question stay with
+the engine; `trueup.pipeline.solution.COLUMNS` names the final ones.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
+from trueup.answers.scale import check_truths
 from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, TrueupWarning, counted
+from trueup.errors import TrueupError, counted, warn
 from trueup.pipeline.auto_method import choose
 from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
-from trueup.pipeline.pooling import find_voices
+from trueup.pipeline.diagnosis import Diagnosis
+from trueup.pipeline.pooling import find_pooling
 from trueup.pipeline.shrink import second_step
-from trueup.result.estimate import Diagnosis
+from trueup.pipeline.solution import Solution
 from trueup.variance.bias import estimate_biases
 from trueup.variance.intervals import student_quantile
 
@@ -31,15 +33,14 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate, StartingPoint
     from trueup.answers.block import Block
-    from trueup.core.arrays import Floats, Ints
+    from trueup.answers.scale import Scale
     from trueup.core.progress import Progress
     from trueup.engines.protocol import Engine, Kept
+    from trueup.io.question_data import QuestionData
     from trueup.pipeline.calibration import Calibration
-    from trueup.pipeline.pooling import Voices
     from trueup.pipeline.shrink import SecondStepResult
-    from trueup.shrinkage import ShrinkRule
+    from trueup.request import Plan
     from trueup.shrinkage.adaptive_prior import PriorChoice
-    from trueup.variance.bias import Biases
 
 INTERVALS = (
     "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
@@ -56,135 +57,116 @@ DICTATOR = 0.9
 # Moves of a truth, in pooled standard deviations, that are worth a warning.
 NOT_SETTLED = 1e-2
 
-#: The numbers of each question, and under which name an engine keeps them.
-COLUMNS = {
-    "estimate": vectors.ESTIMATE,
-    "lower": vectors.LOWER,
-    "upper": vectors.UPPER,
-    "std_error": vectors.STD_ERROR,
-    "base": vectors.FIRST,
-    "base_std_error": vectors.FIRST_STD_ERROR,
-    "shrinkage": vectors.MOVED,
-}
-#: Those that may be unknown.
-UNKNOWN = ("lower", "upper", "std_error", "base_std_error")
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What is to be done; see `trueup.estimate`.
-
-    `voices`: workers who err together count as one.
-    """
-
-    method: str | Algorithm
-    rule: ShrinkRule
-    variance: Any
-    bias: bool
-    level: float
-    max_iter: int
-    tol: float
-    seed: int
-    threads: int | None
-    voices: bool = False
-
-    @property
-    def chooses(self) -> bool:
-        """Whether the first step is chosen by held-out workers."""
-        return isinstance(self.method, str) and self.method == "auto"
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """What every run of a first step is told."""
-        return {"max_iter": self.max_iter, "tol": self.tol, "threads": self.threads}
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What came out; the numbers of each question are kept by the engine.
-
-    `root` looks at the answers as they are, `engine` at those that were combined: less the biases, where these were
-    taken off, and with one voice for workers who err together.
-    """
-
-    plan: Plan
-    root: Engine
-    engine: Engine
-    aggregate: Aggregate
-    moved: SecondStepResult
-    biases: Biases | None
-    calibration: Calibration | None
-    diagnosis: Diagnosis
-    voices: Voices | None = None
-
 
 def solve(
     engine: Engine,
     plan: Plan,
     bar: Progress,
+    data: QuestionData | None = None,
     *,
-    groups: Ints | None = None,
-    covariates: Floats | None = None,
     gold: bool = False,
+    algorithm: Algorithm | None = None,
     start: StartingPoint | None = None,
     prior_choice: PriorChoice | None = None,
 ) -> Solution:
-    """Run both steps; the first goes on from `start`, what is believed of the workers already.
+    """Run both steps.
 
-    `prior_choice` is the prior that was chosen before, if it is not to be chosen again.
-    `groups` and `covariates` are given, or kept by the engine already; known truths are kept as `vectors.GOLD`.
+    Parameters
+    ----------
+    engine : Engine
+        The answers as given.
+    plan : Plan
+        What is to be done.
+    bar : Progress
+        Shows how far it is.
+    data : QuestionData, optional
+        Groups, covariates and known truths, unless the engine keeps them already.
+    gold : bool
+        Whether the engine keeps known truths already.
+    algorithm : Algorithm, optional
+        The first step that was chosen before, if it is not to be chosen again.
+    start : StartingPoint, optional
+        What an earlier run found out about the workers; the first step continues from there.
+    prior_choice : PriorChoice, optional
+        The prior that was chosen before, if it is not to be chosen again.
     """
-    biases = estimate_biases(engine) if plan.bias else None
-    each = engine if biases is None else biases.remove(engine)
-    voices = None
-    if plan.voices and engine.problem.worker_variance is None:
-        voices = find_voices(each, plan.seed)
-    clean = each if voices is None else voices.hear(each)
-    algorithm, why = _first_step(clean, plan, bar)
-    lesson = _lesson(clean, plan) if gold else None
+    scale = engine.problem.scale
+    if data is not None and data.gold is not None:
+        check_truths(data.gold, scale, engine.problem.question_ids.name)
+        engine.keep(vectors.GOLD, scale.forward(data.gold))
+        gold = True
+    scaled = engine
+    biases = estimate_biases(scaled) if plan.bias else None
+    unbiased = scaled if biases is None else biases.remove(scaled)
+    pooling = None
+    if plan.pools and engine.problem.worker_variance is None:
+        pooling = find_pooling(unbiased, plan.seed)
+    combined = unbiased if pooling is None else pooling.pool(unbiased)
+    why = ""
+    if algorithm is None:
+        algorithm, why = _first_step(combined, plan, bar)
+    lesson = _lesson(combined, plan) if gold else None
     aggregate = run(
         algorithm,
-        clean,
+        combined,
         train_on=lesson,
         max_iter=plan.max_iter,
         tol=plan.tol,
         start=start,
-        callback=lambda count, _: bar.note(f"{algorithm.name}, iteration {count}"),
+        callback=partial(_note, bar, algorithm.name),
     )
     bar.step(f"first step: {algorithm.name}")
-    said = _warnings(aggregate)
-    for text in said:
-        warnings.warn(text, TrueupWarning, stacklevel=3)
-    moved = second_step(
-        clean.gather() if isinstance(clean, MemoryEngine) else None,
+    warnings = _warnings(aggregate)
+    for text in warnings:
+        warn(text)
+    shrunk = second_step(
+        combined.gather() if isinstance(combined, MemoryEngine) else None,
         aggregate,
         plan.rule,
         plan.variance,
-        groups=groups,
-        covariates=covariates,
+        groups=None if data is None or data.groups is None else data.groups.codes,
+        covariates=None if data is None or data.covariates is None else data.covariates.values,
         biases=biases,
         prior_choice=prior_choice,
         seed=plan.seed,
     )
     bar.step(f"second step: {plan.rule.name}")
-    calibration, gold_says = _calibrate(clean) if gold else (None, "")
-    _finish(clean, moved, plan, calibration, gold=gold)
+    calibration, gold_says = _calibrate(combined) if gold else (None, "")
+    _finish(combined, shrunk, plan, scale, calibration, gold=gold)
     diagnosis = Diagnosis(
         method=algorithm.name or type(algorithm).__name__,
         shrink=plan.rule.name or type(plan.rule).__name__,
         iterations=int(aggregate.iterations.max(initial=0)),
         settled=bool(aggregate.settled.all()),
         why=why,
-        voices="" if voices is None else voices.said,
-        second_step=str(moved),
+        pooling="" if pooling is None else pooling.said,
+        second_step=str(shrunk),
         gold=gold_says,
-        assumptions=() if calibration is not None else _assumptions(moved),
-        warnings=(*said, *_reversed(moved)),
+        assumptions=() if calibration is not None else _assumptions(shrunk),
+        warnings=(*warnings, *_reversed(shrunk)),
     )
-    if voices is not None:
-        aggregate = voices.tell(aggregate, moved.noise, each)
-        moved = replace(moved, noise=None)
-    return Solution(plan, engine, clean, aggregate, moved, biases, calibration, diagnosis, voices)
+    if pooling is not None:
+        aggregate = pooling.share(aggregate, shrunk.noise, unbiased)
+        shrunk = replace(shrunk, noise=None)
+    return Solution(
+        plan=plan,
+        root=engine,
+        scaled=scaled,
+        engine=combined,
+        scale=scale,
+        aggregate=aggregate,
+        shrunk=lambda: shrunk,
+        prior_choice=shrunk.prior_choice,
+        biases=biases,
+        calibration=calibration,
+        pooling=pooling,
+        diagnosis=diagnosis,
+        is_plain=combined is scaled and not gold,
+    )
+
+
+def _note(bar: Progress, name: str, count: int, _move: float) -> None:
+    bar.note(f"{name}, iteration {count}")
 
 
 def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, str]:
@@ -262,12 +244,13 @@ def _finish(
     engine: Engine,
     moved: SecondStepResult,
     plan: Plan,
+    scale: Scale,
     calibration: Calibration | None,
     *,
     gold: bool,
 ) -> None:
     """Let the engine keep the numbers to report, on the scale of the answers."""
-    scale, width, shift = engine.problem.scale, moved.width(plan.level), moved.certainty.shift
+    width, shift = moved.width(plan.level), moved.certainty.shift
 
     def visit(block: Block, kept: Kept) -> Visit:
         mean, variance, unknown = (
@@ -349,7 +332,7 @@ def _reversed(moved: SecondStepResult) -> tuple[str, ...]:
         f'{moved.totals.farthest.max():.3g}); the variance is too large for it, take variance="plugin" or the positive '
         "part"
     )
-    warnings.warn(text, TrueupWarning, stacklevel=4)
+    warn(text)
     return (text,)
 
 

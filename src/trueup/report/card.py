@@ -41,7 +41,7 @@ def card(est: Estimate) -> str:
         f"{counted(answers.n_questions, 'question')}"
         + (f" in {answers.n_panels:,} panels" if answers.n_panels > 1 else ""),
         f"method {said.method}{f' ({said.why})' if said.why else ''}, shrink {said.shrink}",
-        *(text for text in (said.voices, said.second_step, said.gold) if text),
+        *(text for text in (said.pooling, said.second_step, said.gold) if text),
     ]
     first = np.arange(min(SHOWN, facts.m))
     columns = ["question", "estimate", f"{facts.percent} interval", "answers"]

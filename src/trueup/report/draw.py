@@ -25,7 +25,7 @@ FAINT, INK, LINE = "var(--faint)", "var(--ink)", "var(--line)"
 
 def position(facts: Facts, title: str, field: str) -> dict[str, Any]:
     """Return the encoding of a value in answer units, on a log axis where answers were combined as logarithms."""
-    kind = {"log": "log", "log1p": "symlog"}.get(facts.est.answers.scale.transform or "", "linear")
+    kind = {"log": "log", "log1p": "symlog"}.get(facts.est.solution.scale.transform or "", "linear")
     scale: dict[str, Any] = {"type": kind}
     if kind == "linear":
         scale["zero"] = False
@@ -70,7 +70,7 @@ def inner_axis(scale: Scale) -> dict[str, Any]:
 def inner_title(facts: Facts, what: str) -> str:
     """Return the title of such an axis."""
     spans = {"log": ", log scale", "log1p": ", log scale", "logit": ", log-odds scale"}
-    return f"{what} ({facts.unit}{spans.get(facts.est.answers.scale.transform or '', '')})"
+    return f"{what} ({facts.unit}{spans.get(facts.est.solution.scale.transform or '', '')})"
 
 
 def marks(domain: list[str], colours: list[str], title: str | None = None) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from trueup.report import theme
 from trueup.report.charts import plain_spec
 from trueup.report.sections import estimates, prior, workers
 from trueup.report.sections.context import Facts
-from trueup.report.sections.other_findings import Others
 from trueup.report.sections.prior_curves import believed
 from trueup.report.sections.worker_rows import Judged
 
@@ -62,7 +61,7 @@ def _of_report(est: Estimate, kind: str) -> dict[str, Any]:
     if kind == "estimates":
         return estimates.chart(facts)
     if kind == "workers":
-        judged = Judged(est, Others(est).verdicts)
+        judged = Judged(est, facts.worker_table)
         if not np.isfinite(judged.deviation).any():
             raise TrueupError("kind: nothing is known of the errors of these workers to be drawn.")
         return workers.chart(facts, judged)

@@ -14,7 +14,6 @@ from trueup.report.sections.context import Facts
 from trueup.report.sections.correlated import errs_together
 from trueup.report.sections.estimates import estimates
 from trueup.report.sections.moves import moved
-from trueup.report.sections.other_findings import Others
 from trueup.report.sections.overview import verdict
 from trueup.report.sections.prior import prior
 from trueup.report.sections.second_step import helps
@@ -62,17 +61,16 @@ def write_report(
         )
     answers = estimate.answers
     facts = Facts(estimate, check_truth(truth, answers.n_questions))
-    others = Others(estimate)
-    judged = Judged(estimate, others.verdicts)
+    judged = Judged(estimate, facts.worker_table)
     sections = [
-        verdict(facts, judged, others),
+        verdict(facts, judged),
         estimates(facts),
         against_truth(facts),
         prior(facts),
         moved(facts),
         helps(facts),
         workers(facts, judged),
-        errs_together(facts, others),
+        errs_together(facts),
         rests(facts, command),
     ]
     people = counted(answers.n_workers, "worker")

@@ -1,14 +1,10 @@
-"""The state of an estimate, and reading it from a file: all that an update needs, and all that was found.
-
-Answers, what was asked for, what is believed of the workers and the numbers of every question are kept. What follows
-from them, such as the prior of the second step, is found again when the file is loaded.
-"""
+"""Reading the state of an estimate from a file that `trueup.result.save` wrote; everything in it is checked."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from dataclasses import fields
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +17,6 @@ from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
 from trueup.answers.answers import Answers, Origin
 from trueup.answers.merge import FRAMES
-from trueup.answers.scale import Scale, unfit_truths
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
@@ -29,106 +24,42 @@ from trueup.errors import TrueupError, quoted
 from trueup.io.archive import BROKEN, Damage, check, damaged, read_archive
 from trueup.io.plain_ids import unpack
 from trueup.io.question_data import Covariates, Labels, QuestionData
+from trueup.io.read_options import ReadOptions
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.pipeline.calibration import Calibration
-from trueup.pipeline.pooling import Voices
+from trueup.pipeline.diagnosis import Diagnosis
+from trueup.pipeline.pooling import Pooling
 from trueup.pipeline.shrink import TOWARD, second_step
-from trueup.pipeline.solve import COLUMNS, UNKNOWN, Plan
-from trueup.result.estimate import Diagnosis, Estimate
-from trueup.shrinkage import find as find_rule
+from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
+from trueup.request import PLAN, READING, Plan, Request
+from trueup.result.estimate import Estimate
+from trueup.result.state import (
+    BIASES,
+    FORMAT,
+    OF_QUESTIONS,
+    OF_WORKERS,
+    SHOWN,
+    VERSION,
+    SavedState,
+    made,
+    read_value,
+)
 from trueup.shrinkage.adaptive_prior import PriorChoice
 from trueup.shrinkage.mixture_search import MOST_COMPONENTS
 from trueup.variance.bias import Biases
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from trueup.algorithms.contract import Algorithm
     from trueup.core.arrays import Floats
-    from trueup.pipeline.shrink import SecondStepResult
 
     Arrays = Mapping[str, NDArray[Any]]
 
-#: Version 2 has the prior that was chosen; files of version 1 are read, and the choice is made again.
-FORMAT, VERSION, OLDEST = "trueup state", 2, 1
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
-# Vectors of a first step, and whether they may be unknown.
-OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
-OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}
-BIASES = ("value", "std_error", "variance", "shift", "shift_nu")
-# What was found, of which an update reads nothing.
-SHOWN = frozenset(
-    f"{what}.{name}"
-    for what, names in (
-        ("question", OF_QUESTIONS),
-        ("worker", OF_WORKERS),
-        ("column", COLUMNS),
-        ("bias", BIASES),
-    )
-    for name in names
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Saved:
-    """What an update goes on from.
-
-    Attributes
-    ----------
-    answers : Answers
-        All answers so far.
-    plan : Plan
-        What was asked for.
-    question_data : QuestionData
-        What the caller knows of the questions.
-    algorithm : Algorithm
-        The first step; the one that was chosen, where that was asked for.
-    values, step : dict of arrays, int
-        What is believed of the workers, and the updates that led there.
-    why : str
-        Why the first step was chosen.
-    prior_choice : PriorChoice or None
-        The prior that held-out workers have chosen.
-    """
-
-    answers: Answers
-    plan: Plan
-    question_data: QuestionData
-    algorithm: Algorithm
-    values: Mapping[str, Floats]
-    step: int
-    why: str
-    prior_choice: PriorChoice | None
-
-    @classmethod
-    def of(cls, est: Estimate) -> Saved:
-        """Take it from an estimate."""
-        if est.plan is None or est.question_data is None:
-            raise TrueupError(
-                "estimate: it does not say how it was made. Use one of trueup.estimate."
-            )
-        if est.answers.n_panels > 1:
-            raise TrueupError(
-                f"answers: these are {est.answers.n_panels:,} panels, and a state is that of one problem; take one, "
-                "`answers.panel(b)`."
-            )
-        found = est.aggregate
-        state = found.state
-        prior_choice = est.prior_choice if isinstance(est, Loaded) else est.second_step.prior_choice
-        return cls(
-            est.answers,
-            est.plan,
-            est.question_data,
-            found.algorithm,
-            state.values,
-            state.step,
-            est.diagnosis.why,
-            prior_choice,
-        )
 
 
 def load(path: str | os.PathLike[str]) -> Estimate:
@@ -137,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     Raises
     ------
     TrueupError
-        When there is no such file, or it is damaged, or a newer trueup wrote it.
+        When there is no such file, or it is damaged, or another version of trueup wrote it.
 
     Examples
     --------
@@ -150,13 +81,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     True
     """
     with _understood(path) as (meta, arrays):
-        return _estimate(meta, arrays, _saved(meta, arrays))
+        return _estimate(meta, arrays, _state(meta, arrays))
 
 
-def read_saved(path: str | os.PathLike[str]) -> Saved:
-    """Read what an update goes on from."""
+def read_state(path: str | os.PathLike[str]) -> SavedState:
+    """Read what an update continues from."""
     with _understood(path, SHOWN) as (meta, arrays):
-        return _saved(meta, arrays)
+        return _state(meta, arrays)
 
 
 @contextmanager
@@ -164,7 +95,7 @@ def _understood(
     path: str | os.PathLike[str], without: Collection[str] = ()
 ) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """Read a file; whatever is wrong with it is said in one way."""
-    read = read_archive(path, FORMAT, VERSION, oldest=OLDEST, without=without)
+    read = read_archive(path, FORMAT, VERSION, oldest=VERSION, without=without)
     try:
         yield read
     except (Damage, TrueupError) as error:
@@ -173,10 +104,10 @@ def _understood(
         raise damaged(path, "it cannot be understood") from error
 
 
-def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
-    answers = _answers(meta["answers"], arrays)
-    question_data = _question_data(meta["plan"], arrays, answers)
-    algorithm, plan = _plan(meta["plan"], arrays, answers)
+def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
+    request = _request(meta, arrays)
+    answers = _answers(meta["answers"], arrays, request)
+    data = _question_data(meta["covariates"], arrays, answers)
     found = meta["found"]
     names = _strings(found["state"])
     check("weight" in names and len(set(names)) == len(names), "the state of the workers")
@@ -185,9 +116,35 @@ def _saved(meta: dict[str, Any], arrays: Arrays) -> Saved:
         for number, name in enumerate(names)
     }
     check((values["weight"] >= 0).all(), "the state of the workers")
-    step, why = _count(found["step"]), _line(meta["diagnosis"]["why"])
-    prior_choice = None if meta["version"] == 1 else _prior_choice(found["prior_choice"])
-    return Saved(answers, plan, question_data, algorithm, values, step, why, prior_choice)
+    return SavedState(
+        answers,
+        request,
+        data,
+        made(found["algorithm"], find_method),
+        values,
+        _count(found["step"]),
+        _line(meta["diagnosis"]["why"]),
+        _prior_choice(found["prior_choice"]),
+    )
+
+
+def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
+    """Make the request again; what is wrong with it is said by its own checks."""
+    about = dict(meta["plan"])
+    variance = about.pop("variance")
+    if isinstance(variance, str):
+        variances.find(variance)
+    elif variance is not None:
+        given = "number" not in variance
+        variance = arrays["given_variance"] if given else float(variance["number"])
+        check(np.min(variance) >= 0 and np.isfinite(variance).all(), "its variances")
+    check(set(about) == set(PLAN) - {"variance", "threads"}, "its request")
+    check(set(meta["read"]) == set(READING), "its request")
+    plan = Plan(**{name: read_value(name, text) for name, text in about.items()}, variance=variance)
+    read = ReadOptions(**{name: read_value(name, text) for name, text in meta["read"].items()})
+    check(plan.seed < 2**63 and plan.max_iter < 2**63, "its request")
+    source = meta["source"]
+    return Request(read=read, plan=plan, source=None if source is None else _line(source))
 
 
 def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
@@ -203,7 +160,7 @@ def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
     return PriorChoice(about["model"], components, log_tau2, gain, z, *counts)
 
 
-def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
+def _answers(about: dict[str, Any], arrays: Arrays, request: Request) -> Answers:
     questions, workers = unpack("question", arrays), unpack("worker", arrays)
     m, n = len(questions), len(workers)
     check(m > 0 and n > 0, "there are no answers")
@@ -227,7 +184,6 @@ def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
     if "worker_variance" in arrays:
         variance = _vector(arrays, "worker_variance", n, unknown=True)
         check(((variance > 0) | np.isnan(variance)).all(), "its variances")
-    transform, bounds = about["transform"], about["bounds"]
     kind = about["kind"]
     check(kind in (*FRAMES, *OTHERS), "what the answers were")
     return Answers(
@@ -240,7 +196,7 @@ def _answers(about: dict[str, Any], arrays: Arrays) -> Answers:
         precision=precision,
         answer_variance=mean if precision is not None else np.nan,
         worker_variance=variance,
-        scale=Scale(transform, None if bounds is None else (float(bounds[0]), float(bounds[1]))),
+        scale=request.plan.scale,
         origin=Origin(
             questions,
             workers,
@@ -257,76 +213,30 @@ def _installed(kind: str) -> bool:
     return kind not in FRAMES or all(find_spec(each) is not None for each in needed)
 
 
-def _question_data(about: dict[str, Any], arrays: Arrays, answers: Answers) -> QuestionData:
+def _question_data(
+    covariate_names: list[str] | None, arrays: Arrays, answers: Answers
+) -> QuestionData:
     m = answers.n_questions
     gold = _vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
-    check(gold is None or not unfit_truths(gold, answers.scale)[0].any(), "its truths")
     groups = covariates = None
     if "group_of" in arrays:
         ids, codes = unpack("group", arrays), arrays["group_of"]
         check(codes.dtype == np.int64 and len(codes) == m, "its groups")
         check((codes >= -1).all() and (codes < len(ids)).all(), "its groups")
         groups = Labels(codes, ids)
-    if about["covariates"] is not None:
-        names = tuple(_strings(about["covariates"]))
+    if covariate_names is not None:
+        names = tuple(_strings(covariate_names))
         columns = [_vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
         covariates = Covariates(np.column_stack(columns), names)
     return QuestionData(groups, covariates, gold)
 
 
-def _plan(about: dict[str, Any], arrays: Arrays, answers: Answers) -> tuple[Algorithm, Plan]:
-    algorithm = made(about["method"], find_method)
-    variance = about["variance"]
-    if isinstance(variance, str):
-        variances.find(variance)
-    elif variance is not None:
-        variance = (
-            float(variance["number"])
-            if "number" in variance
-            else _vector(arrays, "given_variance", answers.n_questions)
-        )
-        check(np.min(variance) >= 0 and np.isfinite(variance).all(), "its variances")
-    level, tol = float(about["level"]), float(about["tol"])
-    check(0 < level < 1 and tol >= 0 and isinstance(about["bias"], bool), "its plan")
-    plan = Plan(
-        method="auto" if about["chosen"] is True else algorithm,
-        rule=made(about["rule"], find_rule),
-        variance=variance,
-        bias=about["bias"],
-        level=level,
-        max_iter=_count(about["max_iter"]),
-        tol=tol,
-        seed=_count(about["seed"]),
-        threads=None,
-        voices=about["chosen"] is True,
-    )
-    return algorithm, plan
-
-
-def made(about: dict[str, Any], find: Callable[[str], Any]) -> Any:
-    """Make a method or rule again; its name is one that is known here, its parameters are of the types they must be."""
-    check(isinstance(about["name"], str), "its plan")
-    plain = find(about["name"])
-    parameters = about["parameters"]
-    for name, value in parameters.items():
-        check(_like(value, getattr(plain, name)), f"the parameter {quoted(name)}")
-    return type(plain)(**parameters)
-
-
-def _like(value: Any, usual: Any) -> bool:
-    if isinstance(usual, bool | str):
-        return type(value) is type(usual)
-    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < np.inf
-    return number or (value is None and usual is None)
-
-
-def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
-    """Put an estimate together from what was saved, and find again what follows from it."""
-    answers, plan, data, about = saved.answers, saved.plan, saved.question_data, meta["found"]
+def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estimate:
+    """Put an estimate together; its second step is run again when somebody asks for more than its numbers."""
+    answers, plan, data, about = state.answers, state.request.plan, state.data, meta["found"]
     m, n = answers.n_questions, answers.n_workers
-    columns = {
-        name: _vector(arrays, f"column.{name}", m, unknown=name in UNKNOWN) for name in COLUMNS
-    }
+    if isinstance(plan.variance, np.ndarray):
+        check(len(plan.variance) == m, "its variances")
     biases = None
     if plan.bias:
         size = {"value": n, "std_error": n}
@@ -337,7 +247,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
             }
         )
     engine = MemoryEngine(answers)
-    clean = engine if biases is None else biases.remove(engine)
+    unbiased = engine if biases is None else biases.remove(engine)
     first = {
         name: _vector(arrays, f"question.{name}", m, unknown=unknown)
         for name, unknown in OF_QUESTIONS.items()
@@ -349,10 +259,12 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
         vectors.AGGREGATE: first["base"],
         vectors.MODEL_VARIANCE: first["variance"],
     }
+    for column, name in COLUMNS.items():
+        kept[name] = _vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
     if data.gold is not None:
         kept[vectors.GOLD] = answers.scale.forward(data.gold)
     for name, values in kept.items():
-        clean.keep(name, values)
+        unbiased.keep(name, values)
     workers = {
         name: _vector(arrays, f"worker.{name}", n, unknown=unknown)
         for name, unknown in OF_WORKERS.items()
@@ -360,116 +272,65 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, saved: Saved) -> Estimate:
     weight, noise = workers["weight"], workers["noise"]
     check((weight >= 0).all() and not (noise < 0).any(), "its weights")
     (iterations,), (settled,), (moved,) = about["iterations"], about["settled"], about["moved"]
-    state = State(gather_facts(clean), saved.values, saved.step)
     aggregate = Aggregate(
-        algorithm=saved.algorithm,
-        engine=clean,
+        algorithm=state.algorithm,
+        engine=unbiased,
         x=first["base"],
         offset=first["truth"],
         variance=first["variance"],
         weight=weight,
         noise=noise,
-        bias=saved.values.get("bias"),
-        state=state,
+        bias=state.values.get("bias"),
+        state=State(gather_facts(unbiased), state.values, state.step),
         iterations=np.array([_count(iterations)]),
         settled=np.array([settled is True]),
         moved=np.array([float(moved)]),
         has_variance=not np.isnan(first["variance"]).any(),
     )
-    voices, heard = _voices(arrays, n), clean
-    if voices is not None:
-        heard = voices.hear(clean)
-    return Loaded.of(
-        partial(
-            second_step,
-            heard.gather(),
-            aggregate if voices is None else voices.ask(aggregate, heard),
-            plan.rule,
-            plan.variance,
-            groups=None if data.groups is None else data.groups.codes,
-            covariates=None if data.covariates is None else data.covariates.values,
-            biases=biases,
-            prior_choice=saved.prior_choice,
-            seed=plan.seed,
-        ),
-        workers,
-        saved.prior_choice,
-        answers=answers,
-        aggregate=aggregate,
-        diagnosis=_diagnosis(meta["diagnosis"]),
-        level=plan.level,
-        **columns,
+    pooling = _pooling(arrays, n)
+    combined = unbiased if pooling is None else pooling.pool(unbiased)
+    again = partial(
+        second_step,
+        combined.gather(),
+        aggregate if pooling is None else pooling.unshare(aggregate, combined),
+        plan.rule,
+        plan.variance,
+        groups=None if data.groups is None else data.groups.codes,
+        covariates=None if data.covariates is None else data.covariates.values,
         biases=biases,
-        groups=data.groups,
-        calibration=_calibration(meta["calibration"]),
-        voices=voices,
-        plan=plan,
-        question_data=data,
+        prior_choice=state.prior_choice,
+        seed=plan.seed,
     )
+    solution = Solution(
+        plan=plan,
+        root=engine,
+        scaled=engine,
+        engine=combined,
+        scale=answers.scale,
+        aggregate=aggregate,
+        shrunk=again,
+        prior_choice=state.prior_choice,
+        biases=biases,
+        calibration=_calibration(meta["calibration"]),
+        pooling=pooling,
+        diagnosis=_diagnosis(meta["diagnosis"]),
+        is_plain=combined is engine and data.gold is None,
+    )
+    kind = answers.origin.kind
+    return Estimate(state.request, data, solution, kind, worker_values=workers)
 
 
-def _voices(arrays: Arrays, n_workers: int) -> Voices | None:
-    if "worker.speaker" not in arrays:
+def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:
+    if "worker.leader" not in arrays:
         return None
-    speaker = _vector(arrays, "worker.speaker", n_workers).astype(np.int64)
-    check(((speaker >= 0) & (speaker < n_workers)).all(), "who speaks for whom")
-    check((speaker[speaker] == speaker).all(), "who speaks for whom")
-    return Voices(speaker)
-
-
-class Loaded(Estimate):
-    """An estimate from a file. Its second step, of which all numbers are there, is run again when it is asked for."""
-
-    _again: Callable[[], SecondStepResult]
-    _workers: Mapping[str, Floats]
-    _prior_choice: PriorChoice | None
-
-    @classmethod
-    def of(
-        cls,
-        again: Callable[[], SecondStepResult],
-        workers: Mapping[str, Floats],
-        prior_choice: PriorChoice | None,
-        **parts: Any,
-    ) -> Loaded:
-        """Put one together from its parts and what runs its second step again."""
-        est = cls(second_step=None, **parts)  # type: ignore[arg-type]
-        own = vars(est)
-        del own["second_step"]
-        own["_again"], own["_workers"], own["_prior_choice"] = again, workers, prior_choice
-        return est
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "second_step" or "_again" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = vars(self)["second_step"] = self._again()
-        return found
-
-    @property
-    def prior_choice(self) -> PriorChoice | None:
-        """The prior that was chosen, known without running the second step again."""
-        if "_prior_choice" in vars(self):
-            return self._prior_choice
-        return self.second_step.prior_choice
-
-    @cached_property
-    def worker_columns(self) -> dict[str, Any]:
-        """The columns of `workers`."""
-        if "_workers" not in vars(self):
-            return super().worker_columns
-        columns = {
-            "worker": self.answers.worker_ids,
-            **{name: self._workers[name] for name in ("weight", "variance", "bias")},
-            "n_answers": self.aggregate.facts.n_answers.astype(np.int64),
-            "flag": self.flag,
-        }
-        return (
-            columns if self.biases is None else {**columns, "bias_std_error": self.biases.std_error}
-        )
+    leader = _vector(arrays, "worker.leader", n_workers).astype(np.int64)
+    check(((leader >= 0) & (leader < n_workers)).all(), "its pooled workers")
+    check((leader[leader] == leader).all(), "its pooled workers")
+    return Pooling(leader)
 
 
 def _diagnosis(about: dict[str, Any]) -> Diagnosis:
-    words = ("method", "shrink", "why", "voices", "second_step", "gold")
+    words = ("method", "shrink", "why", "pooling", "second_step", "gold")
     return Diagnosis(
         **{name: _line(about.get(name, "")) for name in words},
         iterations=_count(about["iterations"]),

@@ -111,14 +111,14 @@ def test_several_files_and_types(tmp_path: Path) -> None:
     pattern = tmp_path / "*.parquet"
     with ingest(pattern, tmp_path / "work") as stored:
         assert_same(stored, Answers.from_file(pattern))
-        assert stored.question_ids(0).type == pa.int64()
+        assert stored.block_ids(0).type == pa.int64()
     paths = [
         write(data.slice(300), tmp_path / "z.csv"),
         write(data.slice(0, 300), tmp_path / "y.csv"),
     ]
     with ingest(paths, tmp_path / "work") as stored:
         assert_same(stored, Answers.from_file(paths))
-        assert stored.question_ids(0).type == pa.int64()
+        assert stored.block_ids(0).type == pa.int64()
     with pytest.raises(AnswersError, match=r"is text, while .* is Parquet"):
         ingest([tmp_path / "a.parquet", tmp_path / "y.csv"], tmp_path / "work")
 
@@ -142,7 +142,7 @@ def test_ids_that_stop_being_numbers(tmp_path: Path) -> None:
     path = write(both, tmp_path / "a.csv")
     with ingest(path, tmp_path / "work") as stored:
         assert_same(stored, Answers.from_file(path))
-        assert stored.question_ids(0).type == pa.string()
+        assert stored.block_ids(0).type == pa.string()
 
 
 def test_zstandard(tmp_path: Path) -> None:

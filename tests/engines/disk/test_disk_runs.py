@@ -22,6 +22,7 @@ from trueup import disk
 from trueup.cli import main
 from trueup.engines.disk.intake import ingest
 from trueup.errors import TrueupError
+from trueup.result.tables import least_certain
 
 WORKERS = 40
 COLUMNS = ["question", "estimate", "lower", "upper", "std_error", "base", "base_std_error"]
@@ -299,8 +300,8 @@ def test_the_least_certain_have_all_their_answers_where_workers_err_together(
     tmp_path: Path,
 ) -> None:
     est = disk.estimate(small(tmp_path / "a.csv"), tmp_path / "o.parquet")
-    assert est.diagnosis.voices  # two workers count as one
-    assert est.least_certain["n_answers"] == [6] * 10
+    assert est.diagnosis.pooling  # two workers count as one
+    assert est.problem.counts[least_certain(est, 10)].tolist() == [6] * 10
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 from repository import TESTS
 from spark_session import PORT, Fetched, session, sparse
 from trueup import Answers, TrueupError
-from trueup._estimate import make_plan
 from trueup.algorithms import find, names, run
 from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress
@@ -24,7 +23,9 @@ from trueup.engines.protocol import Visit
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError
 from trueup.io.question_data import QuestionDataRequest
-from trueup.pipeline.solve import COLUMNS, solve
+from trueup.pipeline.solution import COLUMNS
+from trueup.pipeline.solve import solve
+from trueup.request import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.engines.protocol import Kept
     from trueup.engines.spark import SparkEngine
-    from trueup.pipeline.solve import Solution
+    from trueup.pipeline.solution import Solution
 
 pytest.importorskip("pyspark", reason="needs pyspark")
 pytestmark = pytest.mark.needs("java")
@@ -99,7 +100,7 @@ def both_steps_agree(
     there: SparkEngine, here: MemoryEngine, shrink: str, method: str = "crh"
 ) -> Solution:
     """Compare what is known of questions and workers; return what Spark found."""
-    plan = make_plan(method, shrink, None, False, 0.8, 0.95, 1, 0.0, 0, None)
+    plan = Plan(method, shrink, max_iter=1, tol=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found, expected = (
@@ -187,7 +188,7 @@ def test_what_is_known_of_questions_agrees_with_memory(
     options = {name: given[name] for name in known}
     engine = Fetched.of(told_there)
     engine.question_vectors = QuestionVectors("groups" in known, int("covariates" in known))
-    plan = make_plan(method, shrink, None, False, 0.8, 0.95, 3, 0.0, 0, None)
+    plan = Plan(method, shrink, max_iter=3, tol=0.0)
     found = solve(engine, plan, Progress("", 1, shown=False), gold="gold" in known)
     expected = trueup.estimate(frame, method, shrink, max_iter=3, tol=0.0, **options)
     order = expected.answers.question_ids.sort_order()
@@ -196,7 +197,7 @@ def test_what_is_known_of_questions_agrees_with_memory(
     assert found.diagnosis == expected.diagnosis
     assert (found.calibration is not None) == ("gold" in known)
     if model is not None:
-        assert found.moved.models == [model]
+        assert found.second_step.models == [model]
 
 
 @pytest.mark.parametrize("ids", ["text", "whole", "fraction", "date"])
@@ -495,7 +496,6 @@ def test_spark_connect_gives_the_same_numbers() -> None:
 def test_the_public_estimate_and_its_frames() -> None:
     import trueup
     import trueup.spark
-    from trueup.findings.workers import worker_table
 
     frame = told(40)
     frame["truth"] = frame["question"].map(truths(frame, 10))
@@ -505,7 +505,7 @@ def test_the_public_estimate_and_its_frames() -> None:
     options: dict[str, Any] = {**known, "max_iter": 2}
     with trueup.spark.estimate(rows, "crh", "normal", partitions=2, **options) as est:
         questions = est.questions.toPandas().set_index("question").sort_index()
-        verdicts = est.verdicts
+        verdicts = est.findings.workers
         workers = est.workers.toPandas().set_index("worker").sort_index()
         assert str(est).startswith(f"{len(frame) - n_missing} answers of 14 workers to 40 ")
         assert f"{n_missing} of {len(frame)} rows dropped: no answer" in str(est)
@@ -515,7 +515,7 @@ def test_the_public_estimate_and_its_frames() -> None:
     theirs = expected.workers.set_index("worker").sort_index()
     np.testing.assert_allclose(workers["weight"], theirs["weight"], rtol=1e-9)
     assert est.diagnosis == expected.diagnosis
-    judged = worker_table(expected)
+    judged = expected.findings.workers
     order = judged.worker_ids.sort_order().tolist()
     assert verdicts.worker_ids.tolist() == [judged.worker_ids.tolist()[i] for i in order]
     assert verdicts.flags == tuple(judged.flags[i] for i in order)
@@ -579,5 +579,5 @@ def test_workers_who_err_together_are_heard_as_one() -> None:
     frame = pd.DataFrame(long_table(judges(2)[1]))
     there, here = on_spark(frame), in_memory(frame)
     found = both_steps_agree(Fetched.of(there), here, "adaptive", "auto")
-    assert found.diagnosis.voices != ""
+    assert found.diagnosis.pooling != ""
     there.close()

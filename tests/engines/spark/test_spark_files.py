@@ -23,11 +23,10 @@ pytestmark = pytest.mark.needs("java")
 def read(path: Path, **options: Any) -> Any:
     """Return the rows of files, in order."""
     from trueup.cli.on_spark import answers_frame
-    from trueup.cli.read_options import Reading
+    from trueup.request import Request
 
-    groups = options.pop("groups", None)
-    reading = Reading(**options)
-    frame = answers_frame(session(), str(path), reading, reading.question_data(groups))
+    request = Request.of(**options)
+    frame = answers_frame(session(), str(path), request.read, request.question_data)
     return sorted(map(tuple, frame.collect()), key=str)
 
 

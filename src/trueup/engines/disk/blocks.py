@@ -33,6 +33,7 @@ from trueup.core.arrays import narrow
 from trueup.core.libraries import need
 from trueup.engines.disk.files import Malformed
 from trueup.engines.disk.folder import META, Folder, shown
+from trueup.engines.disk.question_data import StoredIds
 from trueup.engines.one_panel import OnePanel
 from trueup.errors import TrueupError
 from trueup.io.question_data import Covariates, Labels, QuestionData
@@ -175,6 +176,17 @@ class Stored(OnePanel):
     # -- what is known without looking at the answers ----------------------------------------------
 
     @cached_property
+    def question_ids(self) -> StoredIds:
+        """Ids of all questions, read when they are asked for."""
+        return StoredIds(self)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Number of answers of each question."""
+        indptr: Ints = self._read("indptr.i64", np.int64, 0, self.n_questions + 1)
+        return np.diff(indptr)
+
+    @cached_property
     def worker_ids(self) -> Ids:
         """Id of each worker, in their order."""
         return Ids(self._table("worker_ids.parquet", self.n_workers))
@@ -260,7 +272,7 @@ class Stored(OnePanel):
         start, stop = self.starts[i : i + 2].tolist()
         return self._read("hash.u64", np.uint64, start, stop - start)
 
-    def question_ids(self, i: int) -> Any:
+    def block_ids(self, i: int) -> Any:
         """Return the ids of the questions of a block, a pyarrow array."""
         parquet, pyarrow = need("pyarrow.parquet", "files"), need("pyarrow", "files")
         start, stop = self.starts[i : i + 2].tolist()
@@ -278,7 +290,7 @@ class Stored(OnePanel):
     def question_id(self, number: int) -> object:
         """Return the id of one question."""
         i = int(np.searchsorted(self.starts, number, side="right")) - 1
-        return self.question_ids(i)[number - int(self.starts[i])].as_py()
+        return self.block_ids(i)[number - int(self.starts[i])].as_py()
 
     @cached_property
     def _id_metadata(self) -> Any:

@@ -61,6 +61,8 @@ class DiskEngine:
     """
 
     question_vectors = QuestionVectors()
+    #: Gives the working folder back; set by whoever opened it.
+    on_close: Callable[[], object] | None = None
 
     def __init__(self, stored: Stored, *, threads: int | None = None, memory: int = MEMORY) -> None:
         check_threads(threads)
@@ -171,6 +173,11 @@ class DiskEngine:
         vectors = self._vectors.some(names)
         return {name: each.part(first, stop - first) for name, each in vectors.items()}
 
+    def close(self) -> None:
+        """Give the working folder back, if somebody said how."""
+        if self.on_close is not None:
+            self.on_close()
+
     def draw(self, seed: int) -> None:
         """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
         stored = self.problem
@@ -196,7 +203,7 @@ class DiskEngine:
                 else np.flatnonzero(inside(block, _parts(read, block)))
             )
             here = np.arange(block.n_questions)[wanted]
-            ids = stored.question_ids(i) if len(here) else None
+            ids = stored.block_ids(i) if len(here) else None
             return *answers_in(block, here), None if ids is None else ids.take(here)
 
         *arrays, ids = zip(*self._in_turn(go), strict=True)
@@ -218,7 +225,7 @@ class DiskEngine:
             origin=Origin(
                 question_ids=Ids(
                     need("pyarrow", "files").concat_arrays(
-                        there or [stored.question_ids(0).slice(0, 0)]
+                        there or [stored.block_ids(0).slice(0, 0)]
                     )
                 ),
                 worker_ids=stored.worker_ids.take(present),

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
-    from trueup.core.arrays import Bools, Floats
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Journal, Kept, Sweep, Visit
     from trueup.engines.spark.recipes import Recipe
     from trueup.io.table import Ids
@@ -75,6 +75,18 @@ class SparkProblem(OnePanel):
     def n_workers(self) -> int:
         """Number of workers."""
         return len(self.worker_ids)
+
+    @property
+    def question_ids(self) -> Ids:
+        """Ids of the questions, which stay on the cluster."""
+        raise TrueupError(
+            "question_ids: stay on the cluster. Ask for est.questions, a frame there."
+        )
+
+    @property
+    def counts(self) -> Ints:
+        """Number of answers of each question, which stay on the cluster."""
+        raise TrueupError("counts: stay on the cluster. Ask for est.questions, a frame there.")
 
 
 class Elsewhere:
@@ -282,6 +294,10 @@ class SparkEngine:
         return gathered(taken.collect(), self.problem)
 
     # -- what only this one does -----------------------------------------------------------------
+
+    def to_frame(self, table: Any) -> DataFrame:
+        """Return a small pyarrow table as a Spark DataFrame."""
+        return self._stored.blocks.sparkSession.createDataFrame(table)
 
     def frame(
         self,

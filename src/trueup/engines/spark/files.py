@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ONLY_PARQUET = (
     "the engine on Spark reads Parquet files only. Convert the file, for example in DuckDB with COPY (FROM "
-    "'answers.csv') TO 'answers.parquet', use --engine disk, or read it with spark.read.csv and call trueup.spark.estimate."
+    "'answers.csv') TO 'answers.parquet', use --engine disk, or read it with spark.read.csv and call "
+    "trueup.spark.estimate."
 )
 
 

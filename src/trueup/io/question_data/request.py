@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueup.core.keywords import keyword
 from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, quoted
 from trueup.io.paths import check_present, find_paths
@@ -107,9 +108,21 @@ class QuestionDataRequest:
     ([0, -1, 1], ['film', 'book'], [nan, 4.5, nan])
     """
 
-    groups: Any = None
-    covariates: Any = None
-    gold: Any = None
+    groups: Any = keyword(
+        None,
+        "Column with the group of each question, or a file with the columns question and group.",
+        str | None,
+    )
+    covariates: Any = keyword(
+        None,
+        "Column with a number known about each question, or a file of them; may be given several times.",
+        list[str] | None,
+    )
+    gold: Any = keyword(
+        None,
+        "Known truths of some questions, at least eight: a column, or a file with the columns question and truth.",
+        str | None,
+    )
     question: str = "question"
     file_options: Mapping[str, Any] = field(default_factory=dict)
     gold_argument: str = "gold"

@@ -10,6 +10,7 @@ from trueup.report.parts import Copy, Points
 if TYPE_CHECKING:
     from trueup.report.parts import Part
     from trueup.report.sections.context import Facts
+    from trueup.result.estimate import Estimate
 
 PAPER = "Ben Shabat, Meir, Azriel: Empirical Bayes approach to Truth Discovery problems. arXiv 2206.04816."
 INDEPENDENT = "workers err independently of each other, and each of them independently from question to question"
@@ -36,27 +37,13 @@ def rests(facts: Facts, command: str | None) -> Section:
             "How to cite",
             f"{PAPER}\ntrueup {__version__}, {est.diagnosis.method} and {est.diagnosis.shrink}.",
         ),
-        Copy("How to get these numbers again", command or call(facts)),
+        Copy("How to get these numbers again", command or _call(est)),
     ]
     return Section("What this rests on, and how to repeat it", parts=parts)
 
 
-def call(facts: Facts) -> str:
-    """Return a Python call with what the result knows of its making."""
-    est = facts.est
-    scale = est.answers.scale
-    arguments = [f"method={est.diagnosis.method!r}", f"shrink={est.diagnosis.shrink!r}"]
-    if scale.transform is not None:
-        arguments.append(f"transform={scale.transform!r}")
-    if scale.bounds is not None:
-        low, high = map(float, scale.bounds)
-        arguments.append(f"bounds=({low!r}, {high!r})")
-    if est.biases is not None:
-        arguments.append("bias=True")
-    if est.groups is not None:
-        arguments.append("groups=...")
-    if est.calibration is not None:
-        arguments.append("gold=...")
-    if est.level != 0.95:
-        arguments.append(f"level={est.level!r}")
-    return f'est = trueup.estimate(answers, {", ".join(arguments)})\nest.report("report.html")'
+def _call(est: Estimate) -> str:
+    """Return the Python call that gives these numbers again."""
+    call = est.request.as_call()
+    note = f"\n# {call.note}" if call.note else ""
+    return f'est = {call.text}\nest.report("report.html"){note}'

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.findings.agreement import Agreement
+    from trueup.findings.answers_needed import AnswersNeeded
+    from trueup.findings.correlated import CorrelatedWorkers
+    from trueup.findings.worker_table import WorkerTable
     from trueup.result.estimate import Estimate
 
 # Of a chart with a row for each question or worker, and of the two halves that are shown of more.
@@ -49,6 +53,32 @@ class Facts:
     def one(self) -> bool:
         """Whether this is one problem, and not many panels."""
         return self.est.answers.n_panels == 1
+
+    # -- findings, None where they cannot be known ----------------------------------------------------
+
+    @property
+    def worker_table(self) -> WorkerTable | None:
+        """What stands out about each worker."""
+        return self.est.findings.workers if self.one else None
+
+    @property
+    def correlated(self) -> CorrelatedWorkers | None:
+        """Workers who err together or copy one another."""
+        found = self.est.findings.correlated if self.one else None
+        return None if found is None or found.found.n_pairs == 0 else found
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """How well the workers agree."""
+        found = self.est.findings.agreement if self.one else None
+        if found is None or not np.isfinite([found.one.value, found.mean.value]).all():
+            return None
+        return found
+
+    @property
+    def answers_needed(self) -> AnswersNeeded | None:
+        """How many answers are missing where."""
+        return self.est.findings.answers_needed if self.one else None
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -141,7 +171,7 @@ class Facts:
     @property
     def inner_unit(self) -> str:
         """Title of an axis on the scale on which answers were combined."""
-        transform = self.est.answers.scale.transform
+        transform = self.est.solution.scale.transform
         return f"{transform} of the answers" if transform else self.unit
 
     @property

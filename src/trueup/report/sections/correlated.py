@@ -16,9 +16,8 @@ from trueup.report.sections.context import ON_AXIS
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.report.sections.context import Facts
-    from trueup.report.sections.other_findings import Others
     from trueup.result.estimate import Estimate
-    from trueup.variance.correlated import Together
+    from trueup.variance.correlated import CorrelatedPairs
 
 MOST_WORKERS = 40
 MOST_QUESTIONS = 20_000
@@ -74,16 +73,17 @@ def residual_map(est: Estimate, workers: Ints) -> Map:
     return Map(workers, np.clip(r, -1.0, 1.0), shared)
 
 
-def errs_together(facts: Facts, others: Others) -> Section | None:
+def errs_together(facts: Facts) -> Section | None:
     """Write the section; None where no two workers share enough questions."""
-    found = others.together
-    if found is None:
+    correlated = facts.correlated
+    if correlated is None:
         return None
+    found = correlated.found
     shown = _shown(facts.est, found)
     seen = residual_map(facts.est, shown)
     if not np.isfinite(seen.correlation).any():
         return None
-    text = " ".join((WHY + found.summary, *found.notes))
+    text = " ".join((WHY + correlated.summary, *found.notes))
     return Section(
         "Do workers err together?",
         text=text,
@@ -92,7 +92,7 @@ def errs_together(facts: Facts, others: Others) -> Section | None:
     )
 
 
-def _shown(est: Estimate, found: Together) -> Ints:
+def _shown(est: Estimate, found: CorrelatedPairs) -> Ints:
     """Return the workers with most answers; those of a pair side by side, and first."""
     count = est.aggregate.facts.n_answers
     most = np.argsort(-count, kind="stable")[:MOST_WORKERS].tolist()
@@ -116,7 +116,7 @@ def _shown(est: Estimate, found: Together) -> Ints:
     return np.array(list(order), dtype=np.int64)
 
 
-def _figure(facts: Facts, found: Together, seen: Map) -> Figure:
+def _figure(facts: Facts, found: CorrelatedPairs, seen: Map) -> Figure:
     names = facts.workers(seen.workers, ON_AXIS)
     rows = [
         {"a": names[i], "b": names[k], "r": round(float(r), 3), "n": int(seen.shared[i, k])}
@@ -208,7 +208,7 @@ def _strongest(names: list[str], seen: Map) -> Table:
     return Table(title, ["worker", "and", "correlation", "shared questions"], rows)
 
 
-def _pairs(facts: Facts, found: Together) -> list[Table]:
+def _pairs(facts: Facts, found: CorrelatedPairs) -> list[Table]:
     if len(found) == 0:
         return []
     count = min(len(found), MOST_PAIRS)

@@ -66,7 +66,7 @@ def drawn(facts: Facts) -> Ints:
 
 def shown_part(facts: Facts) -> list[float] | None:
     """Return the part of the axis that is drawn, None for all of it."""
-    if facts.est.answers.scale.transform is not None:
+    if facts.est.solution.scale.transform is not None:
         return None
     est, at = facts.est, drawn(facts)
     ends = np.concatenate([each[at] for each in (est.lower, est.upper, est.estimate, est.base)])
@@ -180,7 +180,7 @@ def _finding(facts: Facts) -> tuple[str, dict[str, Any], str]:
 
 
 def _histogram_figure(facts: Facts) -> Figure:
-    est, scale = facts.est, facts.est.answers.scale
+    est, scale = facts.est, facts.est.solution.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = scale.forward(est.base), scale.forward(est.estimate)
     bins = Bins.of(np.concatenate([before, after]))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.report.parts import Part
-    from trueup.report.sections.other_findings import Others
     from trueup.report.sections.worker_rows import Judged
 
 LISTED = 5
@@ -30,14 +29,14 @@ METHODS = {
 }
 
 
-def verdict(facts: Facts, judged: Judged, others: Others) -> Section:
+def verdict(facts: Facts, judged: Judged) -> Section:
     """Write the section."""
     parts: list[Part] = [Text(headline(facts), lead=True), Cards(_cards(facts))]
     warnings = facts.est.diagnosis.warnings
     if warnings:
         title = "Be careful" if len(warnings) == 1 else f"Be careful: {len(warnings)} warnings"
         parts.append(Callout(title, [_sentence(text) for text in warnings], "warning"))
-    parts += [Points(points(facts, others)), Lists(_lists(facts, judged, others))]
+    parts += [Points(points(facts)), Lists(_lists(facts, judged))]
     return Section("In short", parts=parts)
 
 
@@ -87,7 +86,7 @@ def _dropped_short(facts: Facts) -> str:
     return f"{origin.n_missing:,} rows had none" if origin.n_missing else "no row dropped"
 
 
-def points(facts: Facts, others: Others) -> list[tuple[str, str]]:
+def points(facts: Facts) -> list[tuple[str, str]]:
     """Answer the questions that everybody has."""
     est = facts.est
     said = est.diagnosis
@@ -100,12 +99,12 @@ def points(facts: Facts, others: Others) -> list[tuple[str, str]]:
             _meaning(facts) + (f" {_sentence(said.gold)}" if said.gold else ""),
         ),
     ]
-    if others.agreement is not None:
-        found.append(("Do the workers agree?", others.agreement.summary))
-    if others.together is not None:
-        found.append(("Do some of them err together?", others.together.summary))
-    if others.needs is not None:
-        found.append(("Are more answers needed?", others.needs.summary))
+    if facts.agreement is not None:
+        found.append(("Do the workers agree?", facts.agreement.summary))
+    if facts.correlated is not None:
+        found.append(("Do some of them err together?", facts.correlated.summary))
+    if facts.answers_needed is not None:
+        found.append(("Are more answers needed?", facts.answers_needed.summary))
     return found
 
 
@@ -129,7 +128,7 @@ def _read(facts: Facts) -> str:
         text += (
             f" {counted(single, 'question')} {'has' if single == 1 else 'have'} a single answer."
         )
-    scale = answers.scale
+    scale = facts.est.solution.scale
     if scale.transform:
         text += f" They were combined on the {scale.transform} scale and carried back."
     return text
@@ -143,8 +142,8 @@ def _chosen(facts: Facts) -> str:
         text += (
             f" After {counted(said.iterations, 'iteration')} the values had not come fully to rest."
         )
-    if said.voices:
-        text += f" {said.voices[:1].upper()}{said.voices[1:]}."
+    if said.pooling:
+        text += f" {said.pooling[:1].upper()}{said.pooling[1:]}."
     if facts.est.biases is not None:
         text += " The bias of each worker was estimated and taken off first."
     return text
@@ -184,9 +183,7 @@ def _meaning(facts: Facts) -> str:
     )
 
 
-def _lists(
-    facts: Facts, judged: Judged, others: Others
-) -> Sequence[tuple[str, Sequence[tuple[Name | str, str]]]]:
+def _lists(facts: Facts, judged: Judged) -> Sequence[tuple[str, Sequence[tuple[Name | str, str]]]]:
     est = facts.est
     lists: list[tuple[str, Sequence[tuple[Name | str, str]]]] = []
     doubt = facts.by_doubt[~facts.is_gold[facts.by_doubt]][:LISTED]
@@ -194,7 +191,7 @@ def _lists(
     for j, name in zip(doubt.tolist(), facts.questions(doubt), strict=True):
         half, count = facts.half_width[j], counted(int(est.answers.counts[j]), "answer")
         width = "interval unknown" if np.isnan(half) else f"±{facts.say_size(half)}"
-        more = 0 if others.needs is None else int(others.needs.more[j])
+        more = 0 if facts.answers_needed is None else int(facts.answers_needed.more[j])
         wanted = f", {more:,} more for typical certainty" if more > 0 else ""
         entries.append((Name(name), f"{facts.say(est.estimate[j])}, {width}, {count}{wanted}"))
     if entries:

@@ -118,7 +118,7 @@ def chart(facts: Facts, belief: Belief) -> dict[str, Any]:
         "type": "quantitative",
         "title": inner_title(facts, "value"),
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
-        "axis": inner_axis(facts.est.answers.scale),
+        "axis": inner_axis(facts.est.solution.scale),
     }
     y: dict[str, Any] = {"type": "quantitative", "title": "questions", "axis": WHOLE_NUMBERS}
     y["scale"] = {"domain": [0, top]}
@@ -170,7 +170,7 @@ def _marked(belief: Belief) -> list[Bell]:
 
 
 def _figure(facts: Facts, belief: Belief) -> Figure:
-    back = facts.est.answers.scale.backward
+    back = facts.est.solution.scale.backward
     spread = float(np.sqrt(belief.variance))
     middle = facts.say(float(back(np.array([belief.mean]))[0]))
     ends = back(np.array([belief.mean - spread, belief.mean + spread]))

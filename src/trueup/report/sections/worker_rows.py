@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.findings.workers import COPIES, FAR_OFF, HARSH, LENIENT, NOISY, TOGETHER
+from trueup.findings.worker_table import COPIES, FAR_OFF, HARSH, LENIENT, NOISY, TOGETHER
 from trueup.report.names import shown
 from trueup.report.sections.context import brief
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
-    from trueup.findings.workers import WorkerTable
+    from trueup.findings.worker_table import WorkerTable
     from trueup.result.estimate import Estimate
 
 RULES = 0.5  # share of the weight from which on a worker decides alone
@@ -106,7 +106,7 @@ class Judged:
     def remarks(self) -> list[list[str]]:
         """What stands out about each worker, in words; nothing for most."""
         if self.verdicts is None:
-            said = [[] if flag is None else [flag] for flag in self.est.flag]
+            said = [[] if flag is None else [flag] for flag in self.est.findings.flags]
         else:
             said = [
                 [self._words(self.verdicts, i, flag) for flag in flags]

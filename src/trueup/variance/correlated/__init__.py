@@ -1,16 +1,16 @@
-"""Which workers err together, or copy one another: residual correlations, and identical answers.
+"""Workers whose errors correlate, or who copy one another: residual correlations and identical answers.
 
-`together` looks for them, `Together` is what it found. Two tests look at all pairs of workers who share enough
-questions (`shared`): whether their errors are correlated (`correlation`) and whether more of their answers are
-identical than ties explain (`identical`); `discoveries` says when a pair is found. Of a very large problem a sample of
-the questions is looked at (`sample`).
+`find_pairs` looks for them and returns `CorrelatedPairs`. Two tests look at all pairs of workers who share enough
+questions (`shared_questions`): whether their errors are correlated (`correlation`), and whether more of their answers
+are identical than ties explain (`identical`); `discoveries` decides which pairs are found. In a very large problem a
+sample of the questions is used (`sample`).
 """
 
 from __future__ import annotations
 
 from trueup.variance.correlated.correlation import FEWEST_WORKERS
-from trueup.variance.correlated.pairs import Together
-from trueup.variance.correlated.sample import Looked
-from trueup.variance.correlated.search import noise_of, together
+from trueup.variance.correlated.pairs import CorrelatedPairs
+from trueup.variance.correlated.sample import AnswerSample, sample_answers
+from trueup.variance.correlated.search import find_pairs
 
-__all__ = ["FEWEST_WORKERS", "Looked", "Together", "noise_of", "together"]
+__all__ = ["FEWEST_WORKERS", "AnswerSample", "CorrelatedPairs", "find_pairs", "sample_answers"]

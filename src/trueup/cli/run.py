@@ -1,0 +1,116 @@
+"""How commands run the library: read with warnings shown, on the engine that was asked for."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trueup.cli.wording import as_options
+from trueup.errors import TrueupError, TrueupWarning, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from trueup.answers.answers import Answers
+    from trueup.cli.engine_options import EngineOptions
+    from trueup.io.question_data import QuestionDataRequest
+    from trueup.request import Request
+    from trueup.result.estimate import Estimate
+
+
+@contextmanager
+def shown_warnings(more: str = "") -> Iterator[None]:
+    """Print warnings as lines of their own: how a file was understood must be seen, whatever else is kept quiet."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TrueupWarning)
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"trueup: {as_options(str(message))}{more}", file=sys.stderr
+        )
+        yield
+
+
+def read(file: str, request: Request) -> Answers:
+    """Read the answers of a command into memory; tables made of them are those of pyarrow."""
+    from trueup._estimate import read_answers
+
+    with shown_warnings():
+        answers = read_answers(file, request)
+    return replace(answers, origin=replace(answers.origin, kind="pyarrow"))
+
+
+def run_estimate(
+    engine: str, file: str, request: Request, where: EngineOptions, out: Path | None
+) -> Estimate:
+    """Estimate in memory, on disk or on a cluster; the latter two write the estimates themselves."""
+    if engine == "memory":
+        return _in_memory(file, request)
+    if out is None or out.suffix.lower() != ".parquet":
+        kind = (
+            "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
+        )
+        raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
+    if request.read.wide or request.read.sql is not None:
+        raise TrueupError(
+            f"--engine {engine}: reads files with one answer per row, not --wide or --sql."
+        )
+    keywords = {name: value for name, value in request.given.items() if name != "wide"}
+    if engine == "disk":
+        from trueup import disk
+
+        return disk.estimate(file, out, **where.folder, progress=True, **keywords)
+    return _on_spark(file, request, where, out, keywords)
+
+
+def _in_memory(file: str, request: Request) -> Estimate:
+    from trueup._estimate import estimate_in_memory
+    from trueup.core.progress import Progress
+    from trueup.pipeline.auto_method import CANDIDATES
+
+    with Progress("estimate", 3 + len(CANDIDATES), shown=True) as bar:
+        data = read(file, request)
+        question_data = request.question_data.read(data, file)
+        bar.step("answers read")
+        return estimate_in_memory(data, request, question_data, bar)
+
+
+def _on_spark(
+    file: str, request: Request, where: EngineOptions, out: Path, keywords: dict[str, Any]
+) -> Estimate:
+    from trueup import spark
+    from trueup.cli.on_spark import answers_frame, session_at
+
+    if out.exists():
+        raise TrueupError(
+            f"--out: {quoted(str(out))} exists already. Remove it, or choose another name."
+        )
+    frame = answers_frame(session_at(where.master), file, request.read, request.question_data)
+    est = spark.estimate(frame, progress=True, **keywords)
+    try:
+        est.questions.write.parquet(str(out))
+    except BaseException:
+        est.close()
+        raise
+    return est
+
+
+def close(est: Estimate) -> None:
+    """Give back what an estimate holds outside of memory."""
+    est.close()
+
+
+def inputs(file: str, *requests: QuestionDataRequest) -> list[Path]:
+    """Return the files that must not be overwritten: those of the answers, and others that are read."""
+    from trueup.io.paths import find_paths
+
+    others = [path for request in requests for path in request.files]
+    return [*([] if file == "-" else find_paths(file).paths), *others]
+
+
+def command_line() -> str:
+    """Return the command line as it was typed."""
+    return shlex.join(["trueup", *sys.argv[1:]])

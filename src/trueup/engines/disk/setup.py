@@ -1,0 +1,94 @@
+"""From a request to an engine on disk: read the files into a working folder, and give it back in the end."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueup.core.parameters import yes_or_no
+from trueup.engines.disk.engine import DiskEngine
+from trueup.engines.disk.intake import ingest
+from trueup.errors import TrueupError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from trueup.core.progress import Progress
+    from trueup.engines.disk.blocks import Stored
+    from trueup.io.question_data import QuestionDataRequest
+    from trueup.io.read_options import ReadOptions
+
+#: Engines of this process that hold a folder which somebody named; a new run in the same folder closes the old one.
+_OPEN: weakref.WeakValueDictionary[Path, DiskEngine] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class WorkingFolder:
+    """Where answers on disk are kept, and how they are read into it; see `trueup.disk.estimate`."""
+
+    work_dir: str | PathLike[str] | None = None
+    keep: bool = False
+    memory_limit: str = "1GB"
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that a folder which is kept has a name."""
+        yes_or_no("keep", self.keep)
+        if self.keep and self.work_dir is None:
+            raise TrueupError(
+                "keep: a temporary folder does not stay. Pass work_dir=... with a folder that does."
+            )
+
+
+def open_engine(
+    source: Any,
+    read: ReadOptions,
+    folder: WorkingFolder,
+    data: QuestionDataRequest | None,
+    bar: Progress,
+    *,
+    transform: str | None,
+    bounds: tuple[float, float] | None,
+    threads: int | None,
+    **options: Any,
+) -> DiskEngine:
+    """Read files into a working folder, and return the engine that visits them; `options` are those of the engine."""
+    if folder.work_dir is not None:
+        held = _OPEN.pop(Path(folder.work_dir).absolute(), None)
+        if held is not None:
+            held.close()
+    columns: dict[str, Any] = {} if data is None else data.columns()._asdict()
+    stored = ingest(
+        source,
+        folder.work_dir,
+        question=read.question,
+        worker=read.worker,
+        answer=read.answer,
+        duplicates=read.duplicates,
+        transform=transform,
+        bounds=bounds,
+        answer_variance=read.answer_variance,
+        worker_variance=read.worker_variance,
+        sep=read.sep,
+        decimal=read.decimal,
+        encoding=read.encoding,
+        strict=folder.strict,
+        memory_limit=folder.memory_limit,
+        threads=threads,
+        progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
+        **columns,
+    )
+    engine = DiskEngine(stored, threads=threads, **options)
+    engine.on_close = weakref.finalize(engine, _give_back, stored, keep=folder.keep)
+    if folder.work_dir is not None:
+        _OPEN[Path(folder.work_dir).absolute()] = engine
+    return engine
+
+
+def _give_back(stored: Stored, *, keep: bool) -> None:
+    """Leave the folder empty, or with what was read where it is to be kept."""
+    if not keep:
+        stored.folder.clear()
+    stored.close()

@@ -1,0 +1,300 @@
+"""All findings on one estimate, each computed when it is first asked for, once, and then kept."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trueup.algorithms.driver import run
+from trueup.engines.memory import MemoryEngine
+from trueup.errors import TrueupError, counted
+from trueup.findings.agreement import agreement
+from trueup.findings.answers_needed import answers_needed
+from trueup.findings.correlated import CorrelatedWorkers
+from trueup.findings.second_step import PANELS, SHARED, diagnose_second_step
+from trueup.findings.workers import constant_workers, judge_workers
+from trueup.variance.correlated import find_pairs, sample_answers
+from trueup.variance.worker_noise import worker_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trueup.answers.answers import Answers
+    from trueup.findings.agreement import Agreement
+    from trueup.findings.answers_needed import AnswersNeeded
+    from trueup.findings.second_step import SecondStepDiagnosis
+    from trueup.findings.worker_table import WorkerTable
+    from trueup.pipeline.solution import Solution
+    from trueup.variance.correlated import AnswerSample
+    from trueup.variance.worker_noise import WorkerNoise
+
+    Part = TypeVar("Part")
+
+#: Pairs and questions that are listed where everything is.
+FEW = 5
+#: Answers in all resamples of the workers, beyond which there are fewer of them, and the fewest that say something.
+MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
+#: Parts that may be unknown, in words.
+NAMES = {
+    "correlated": "who errs together",
+    "answers_needed": "which questions need more answers",
+    "agreement": "agreement",
+    "second_step": "what a second step brings",
+}
+ONE_PROBLEM = "answers: these are panels; diagnose one with `answers.panel(b)`."
+
+
+@dataclass(frozen=True)
+class FindingOptions:
+    """What can be asked of the findings.
+
+    Attributes
+    ----------
+    target_se : float or None
+        Standard error that every question should have; None: that of the median question.
+    panels : int
+        Resamples of the workers for the condition of the paper; 0 leaves them out.
+    seed : int
+        Seed of the samples of questions, the resamples and the bootstrap.
+    """
+
+    target_se: float | None = None
+    panels: int = PANELS
+    seed: int = 0
+
+
+class Findings:
+    """What stands out about workers and questions, and whether the second step helps.
+
+    Each part is computed when it is first asked for and then kept. A part that cannot be known is None, and `missing`
+    says why.
+
+    Attributes
+    ----------
+    flags : list of str or None
+        For each worker whether it always gives the same answer, or shares no question with anybody.
+    workers : WorkerTable
+        Noise and bias of each worker with intervals, and what stands out.
+    correlated : CorrelatedWorkers or None
+        Pairs of workers who err together or copy one another.
+    answers_needed : AnswersNeeded or None
+        Which questions need more answers, and how many.
+    agreement : Agreement or None
+        How well the workers agree: intraclass correlations and Krippendorff's alpha.
+    second_step : SecondStepDiagnosis or None
+        Whether the second step is expected to help.
+    missing : tuple of str
+        What could not be known, and why.
+    """
+
+    def __init__(self, solution: Solution, kind: str) -> None:
+        self._solution = solution
+        self._kind = kind
+        self._options = FindingOptions()
+        # By name and by the options that it depends on: shared with findings for other options.
+        self._parts: dict[tuple[Any, ...], Any] = {}
+        self._reasons: dict[str, str] = {}
+
+    def asked(
+        self, *, target_se: float | None = None, panels: int = PANELS, seed: int = 0
+    ) -> Findings:
+        """Return the findings for other options; parts that do not depend on them are not computed again."""
+        findings = copy(self)
+        vars(findings).update(_options=FindingOptions(target_se, panels, seed), _reasons={})
+        return findings
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    @property
+    def flags(self) -> list[str | None]:
+        """For each worker whether it always gives the same answer, or shares no question with anybody."""
+        root, facts = self._solution.root, self._solution.aggregate.facts
+        return self._once("flags", lambda: constant_workers(root, facts))
+
+    @property
+    def workers(self) -> WorkerTable:
+        """Noise and bias of each worker, and what stands out."""
+
+        def find() -> WorkerTable:
+            return judge_workers(
+                self._solution,
+                self._kind,
+                flags=self.flags,
+                sample=self._sample,
+                sample_noise=self._sample_noise,
+                noise=self._noise,
+                correlated=self._correlated,
+            )
+
+        return self._once("workers", find, self._options.seed)
+
+    @property
+    def correlated(self) -> CorrelatedWorkers | None:
+        """Pairs of workers who err together or copy one another."""
+        return self._known("correlated", lambda: self._correlated, self._options.seed)
+
+    @property
+    def answers_needed(self) -> AnswersNeeded | None:
+        """Which questions need more answers, and how many."""
+
+        def find() -> AnswersNeeded:
+            bias, noise = self._solution.aggregate.bias, self._solution.second_step.noise
+            if noise is None:
+                noise = self._own_noise if bias is None else worker_noise(self._answers, bias=bias)
+            return answers_needed(self._solution, noise, self._kind, self._options.target_se)
+
+        return self._known("answers_needed", find, self._options.target_se)
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """How well the workers agree."""
+        seed = self._options.seed
+        return self._known("agreement", lambda: agreement(self._answers, seed=seed), seed)
+
+    @property
+    def second_step(self) -> SecondStepDiagnosis | None:
+        """Whether the second step is expected to help."""
+        panels, seed = self._affordable_panels, self._options.seed
+
+        def find() -> SecondStepDiagnosis:
+            solution, plan = self._solution, self._solution.plan
+            limits: dict[str, Any] = {"max_iter": plan.max_iter, "tol": plan.tol}
+            aggregate = solution.aggregate
+            if not solution.is_plain or not self._sees_all:
+                aggregate = run(aggregate.algorithm, self._answers, **limits)
+            return diagnose_second_step(
+                self._answers, aggregate, panels=panels, seed=seed, **limits
+            )
+
+        return self._known("second_step", find, panels, seed)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What could not be known, and why."""
+        few = []
+        if self._affordable_panels < self._options.panels:
+            done = (
+                f"only {self._affordable_panels} resamples were made"
+                if self._affordable_panels
+                else "it was left out"
+            )
+            few = [f"the condition by resampled workers: with so many answers {done}."]
+        unknown = [name for name in NAMES if getattr(self, name) is None]
+        return (*few, *(f"{NAMES[name]}: {self._reasons[name]}" for name in unknown))
+
+    def __str__(self) -> str:
+        """Say everything in words, what can be acted upon first."""
+        problem, diagnosis = self._solution.root.problem, self._solution.diagnosis
+        why = f" ({diagnosis.why})" if diagnosis.why else ""
+        size = (
+            f"{counted(problem.n_answers, 'answer')} of {counted(problem.n_workers, 'worker')} to "
+            f"{counted(problem.n_questions, 'question')}"
+        )
+        lines = [f"{size}; first step: {diagnosis.method}{why}"]
+        lines += [diagnosis.pooling] if diagnosis.pooling else []
+        lines += [f"warning: {text}" for text in diagnosis.warnings]
+        parts = {"Workers": str(self.workers).splitlines()}
+        if self.correlated is not None:
+            parts["Workers who err together"] = self.correlated.lines(FEW)
+        if self.answers_needed is not None:
+            parts["Questions"] = self.answers_needed.lines(FEW)
+        if self.agreement is not None:
+            agreed = self.agreement
+            parts["Agreement"] = agreed.lines((agreed.one, agreed.alpha, *agreed.two_way[::2]))
+        if self.second_step is not None:
+            # What cannot be seen is said above, and notes are for those who ask for this part alone.
+            text = str(self.second_step).splitlines()
+            parts["Second step"] = [line for line in text if line != SHARED and "note:" not in line]
+        if self.missing:
+            parts["Not known"] = list(self.missing)
+        for title, texts in parts.items():
+            lines += ["", title, *(f"  {line}" for line in texts)]
+        return "\n".join(lines)
+
+    # -- what several parts need ---------------------------------------------------------------------
+
+    @property
+    def _sample(self) -> AnswerSample:
+        """The answers that are examined closely, in memory."""
+        if self._solution.root.problem.n_panels > 1:
+            raise TrueupError(ONE_PROBLEM)
+        return self._once("sample", lambda: sample_answers(self._solution.scaled))
+
+    @property
+    def _answers(self) -> Answers:
+        """All answers if they are in memory, else a sample of them."""
+        engine = self._solution.scaled
+        if not isinstance(engine, MemoryEngine):
+            return self._sample.answers
+        return self._once("answers", engine.gather)
+
+    @property
+    def _sees_all(self) -> bool:
+        """Whether the answers that are examined closely are all answers, with the same numbers of workers."""
+        in_memory = isinstance(self._solution.scaled, MemoryEngine)
+        return in_memory and self._sample.answers.n_questions == self._answers.n_questions
+
+    @property
+    def _correlated(self) -> CorrelatedWorkers:
+        """Pairs of workers who err together; an error where they cannot be known."""
+
+        def find() -> CorrelatedWorkers:
+            sample, seed = self._sample, self._options.seed
+            pairs = find_pairs(sample.answers, noise=self._sample_noise, seed=seed)
+            ids = self._solution.root.problem.worker_ids
+            return CorrelatedWorkers(pairs.in_all(sample), ids, self._kind)
+
+        return self._once("pairs", find, self._options.seed)
+
+    @property
+    def _noise(self) -> WorkerNoise | None:
+        """The noise of the workers from all answers, if it is known without looking at all of them again."""
+        solution = self._solution
+        corrected = (solution.biases, solution.aggregate.bias, solution.calibration)
+        if all(part is None for part in corrected) and solution.second_step.noise is not None:
+            return solution.second_step.noise
+        return self._own_noise if self._sees_all else None
+
+    @property
+    def _own_noise(self) -> WorkerNoise:
+        """The noise of the workers from their answers as they were given."""
+        return self._once("noise", lambda: worker_noise(self._answers))
+
+    @property
+    def _sample_noise(self) -> WorkerNoise:
+        """The noise of the workers of the sample."""
+        if self._sees_all and self._noise is not None:
+            return self._noise
+        return self._once("sample noise", lambda: worker_noise(self._sample.answers))
+
+    @property
+    def _affordable_panels(self) -> int:
+        """Resamples that do not take too long with this many answers."""
+        affordable = MOST_RESAMPLED // max(self._solution.root.problem.n_answers, 1)
+        if affordable >= self._options.panels:
+            return self._options.panels
+        return affordable if affordable >= FEWEST_PANELS else 0
+
+    def _once(self, name: str, find: Callable[[], Part], *options: object) -> Part:
+        """Return a part that depends on some of the options; it is computed the first time."""
+        key = (name, *options)
+        if key not in self._parts:
+            self._parts[key] = find()
+        part: Part = self._parts[key]
+        return part
+
+    def _known(self, name: str, find: Callable[[], Part], *options: object) -> Part | None:
+        """Return a part, None where it cannot be known; the reason is kept in its place."""
+
+        def attempt() -> Part | TrueupError:
+            try:
+                return find()
+            except TrueupError as error:
+                return error
+
+        part = self._once(name, attempt, *options)
+        if isinstance(part, TrueupError):
+            self._reasons[name] = str(part)
+            return None
+        return part

@@ -1,0 +1,167 @@
+"""Whether the second step helps on these answers, by how much, and how sure that is.
+
+Joins the statements of `trueup.theory` on one data set. The condition of the general theorem is about repeated answers
+to the same questions, which one data set does not have; a bootstrap over workers takes their place, and the result says
+what that can and cannot show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.algorithms.driver import run
+from trueup.answers.panels import MOST_PANELS
+from trueup.errors import TrueupError, counted, quoted
+from trueup.theory import Condition, Gain, condition_from_bootstrap, gain_estimate, shrinkage_limit
+from trueup.variance import mean_sandwich, plugin, psi_h
+
+if TYPE_CHECKING:
+    from trueup.algorithms.driver import Aggregate
+    from trueup.answers.answers import Answers
+    from trueup.core.arrays import Floats
+
+PANELS = 400
+SHARED = "Errors that all workers share cannot be seen in the answers; if they are large, less is gained."
+#: A question that a resample of the workers leaves unanswered keeps its observed aggregate; if more of them than this
+#: share are unanswered, the bootstrap says nothing.
+MOST_MISSING = 0.2
+
+
+@dataclass(frozen=True)
+class SecondStepDiagnosis:
+    """Whether the second step is expected to help on these answers.
+
+    Attributes
+    ----------
+    method : str
+    m : int
+        Number of questions.
+    variance : float
+        Mean variance of an aggregate (plug-in).
+    prior_variance : float
+        Variance of the true values: that of the aggregates less their own.
+    uniformity : float
+        `variance / (variance + prior_variance)`: 1 where the questions are all alike as far as can be seen, near 0
+        where they differ so much that nothing is gained.
+    expected_ratio : float
+        Expected risk after / before a second step with a right variance,
+        `1 - (m-3)/m * uniformity` in the normal model.
+    printed : float
+        psi_H of the paper, as printed; helps only below twice `variance`.
+    gain, gain_printed : Gain
+        Gain of a step with the plug-in variance, and with psi_H, judged by another estimate of the variance (sandwich).
+    condition : Condition or None
+        The general condition and alpha* from a bootstrap over workers, with the plug-in variance.
+    """
+
+    method: str
+    m: int
+    variance: float
+    prior_variance: float
+    uniformity: float
+    expected_ratio: float
+    printed: float
+    gain: Gain
+    gain_printed: Gain
+    condition: Condition | None
+
+    @property
+    def helps(self) -> bool:
+        """Whether a second step with a right variance is expected to help."""
+        return self.m > 3 and self.gain.shrink
+
+    def __str__(self) -> str:
+        brings = f"lower the mean squared error by {1.0 - self.expected_ratio:.1%}"
+        effect = "help" if self.printed < 2 * self.variance else "hurt (the limit is 2)"
+        lines = [
+            f"A second step after {self.method} is expected to {brings if self.helps else 'bring nothing'}.",
+            f"How uniform the questions are: {self.uniformity:.2f} (1 all alike, 0 nothing in common).",
+            f"Variance of an aggregate {self.variance:.4g}, of the true values {self.prior_variance:.4g}.",
+            f"psi_H as the paper prints it is {self.printed / self.variance:.1f} times the former: it would {effect}.",
+        ]
+        if self.condition is not None:
+            alpha = self.condition.alpha_star
+            lines.append(
+                f"Resampled workers give alpha* = {alpha.value:.1f} ± {alpha.std_error:.1f}; with a right variance "
+                f"it is about m - 3 = {self.m - 3}."
+            )
+            lines += [f"  note: {note}" for note in self.condition.notes]
+        lines.append(SHARED)
+        return "\n".join(lines)
+
+
+def diagnose_second_step(
+    answers: Answers, aggregate: Aggregate, *, panels: int = PANELS, seed: int = 0, **limits: Any
+) -> SecondStepDiagnosis:
+    """Return whether the second step is expected to help.
+
+    Parameters
+    ----------
+    answers, aggregate : Answers, Aggregate
+        The answers of one problem, and what the first step made of them.
+    panels : int
+        Resamples of the workers; 0 leaves them out.
+    seed : int
+        Seed of the resamples.
+    limits
+        `max_iter` and `tol` of the first step on the resamples.
+    """
+    check_panels(panels)
+    if answers.n_questions <= 3:
+        found = counted(answers.n_questions, "question")
+        raise TrueupError(f"answers: found {found}, a second step needs four.")
+    if (aggregate.facts.pool == 0).all():
+        raise TrueupError(
+            "answers: no question has two different answers, so nothing is known of their noise."
+        )
+    algorithm, x, m = aggregate.algorithm, aggregate.x, answers.n_questions
+    v = float(plugin(answers, aggregate).mean())
+    total = float(np.var(x, ddof=1))
+    prior = max(total - v, 0.0)
+    uniformity = shrinkage_limit(v, prior)
+    printed = float(psi_h(answers, aggregate)[0])
+    other = float(mean_sandwich(answers, aggregate)[0])
+    judge = other if other > 0 else v
+    return SecondStepDiagnosis(
+        method=algorithm.name or type(algorithm).__name__,
+        m=m,
+        variance=v,
+        prior_variance=prior,
+        uniformity=uniformity,
+        expected_ratio=1.0 - (m - 3) / m * uniformity,
+        printed=printed,
+        gain=gain_estimate(x, v, judge),
+        gain_printed=gain_estimate(x, printed, judge),
+        condition=_condition(answers, aggregate, panels, seed, limits) if panels else None,
+    )
+
+
+def check_panels(panels: object) -> None:
+    """Check that `panels` is a possible number of resamples."""
+    if not isinstance(panels, int | np.integer) or not (panels == 0 or 2 <= panels <= MOST_PANELS):
+        raise TrueupError(
+            f"panels: found {quoted(panels)}, must be a whole number from 2 to {MOST_PANELS}, or 0 for none."
+        )
+
+
+def _condition(
+    answers: Answers, aggregate: Aggregate, panels: int, seed: int, limits: dict[str, Any]
+) -> Condition | None:
+    """Measure the general condition on resampled workers, the plug-in variance of each resample as psi."""
+    if answers.n_workers < 2:
+        return None
+    drawn = answers.bootstrap(panels, seed=seed)
+    resampled = run(aggregate.algorithm, drawn, **limits)
+    psi = np.array(
+        [part.mean() for part in np.split(resampled.variance, drawn.panel_questions[1:-1])]
+    )
+    source = drawn.question_source
+    assert source is not None  # noqa: S101  resamples know where they come from
+    x: Floats = np.tile(aggregate.offset, (panels, 1))
+    x[drawn.question_panel, source] = resampled.offset
+    if 1.0 - drawn.n_questions / x.size > MOST_MISSING or not (psi > 0).all():
+        return None
+    return condition_from_bootstrap(x + answers.centre, psi)

@@ -1,0 +1,58 @@
+"""What was chosen and why, and what to be careful about, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueup.errors import counted
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was chosen and why, and what to be careful about.
+
+    Attributes
+    ----------
+    method, shrink : str
+        The two steps.
+    iterations : int
+        Iterations of the first step.
+    settled : bool
+        Whether the first step came to rest within them.
+    why : str
+        Why the method was chosen, if it was.
+    pooling : str
+        Which workers err together and count as one, in words.
+    second_step : str
+        What the second step did, in words.
+    gold : str
+        What the known truths showed, in words.
+    assumptions : tuple of str
+        What the numbers rest on.
+    warnings : tuple of str
+        What may be wrong with them.
+    """
+
+    method: str
+    shrink: str
+    iterations: int
+    settled: bool
+    why: str = ""
+    pooling: str = ""
+    second_step: str = ""
+    gold: str = ""
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        why = f" ({self.why})" if self.why else ""
+        lines = [f"method {self.method}{why}, shrink {self.shrink}"]
+        if self.pooling:
+            lines.append(self.pooling)
+        if self.iterations:
+            rest = "" if self.settled else ", after which the truths had not come to rest"
+            lines.append(counted(self.iterations, "iteration") + rest)
+        lines += [text for text in (self.second_step, self.gold) if text]
+        lines += [f"warning: {text}" for text in self.warnings]
+        lines += [f"assumed: {text}" for text in self.assumptions]
+        return "\n".join(lines)

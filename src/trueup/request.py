@@ -1,0 +1,348 @@
+"""What the caller asked for, checked once: how to read, what to do, and what is known about the questions.
+
+Every door (memory, disk, Spark, the command line, compare, update, save, load, the report) hands a `Request` on. A new
+keyword is a field of `ReadOptions`, `Plan` or `QuestionDataRequest` and a line of the typed dictionaries below; the
+signatures of the public functions, the options of the command line, saved states and printed calls follow from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import numpy as np
+
+from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
+from trueup.algorithms.registry import find
+from trueup.answers.scale import Scale
+from trueup.core.keywords import check_names, keyword, keywords_of
+from trueup.core.parameters import one_of, yes_or_no
+from trueup.core.sampling import check_seed
+from trueup.engines.memory import check_threads
+from trueup.errors import TrueupError, quoted
+from trueup.io.question_data import QuestionDataRequest
+from trueup.io.read_options import ReadOptions
+from trueup.request_text import RunnableText, python_call, shell_command
+from trueup.shrinkage.contract import ShrinkRule
+from trueup.shrinkage.registry import find as find_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from trueup.algorithms.contract import Algorithm
+    from trueup.io.read_options import Duplicates
+
+#: What an estimate can be of, and the kinds of questions whose crowds err alike.
+TARGETS = ("consensus",)
+KINDS = ("perception", "judgment", "forecast")
+Transform = Literal["log", "log1p", "logit"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be done with the answers; see `trueup.estimate`."""
+
+    method: str | Algorithm = keyword(
+        "auto",
+        "Aggregation (first step): how the answers to a question become one number. auto lets held-out workers decide.",
+        str,
+    )
+    shrink: str | ShrinkRule = keyword(
+        "adaptive", "Shrinkage (second step): how the estimates move toward each other.", str
+    )
+    variance: Any = keyword(
+        None,
+        "How sure the first step is of each question: a rule, or a number.",
+        str | None,
+    )
+    transform: Transform | None = keyword(
+        None, "Scale on which the answers are combined.", Literal["log", "log1p", "logit"] | None
+    )
+    bounds: tuple[float, float] | None = keyword(
+        None, "LOW and HIGH: estimates and intervals stay inside.", tuple[float, float] | None
+    )
+    target: str = keyword(
+        "consensus",
+        "What is estimated: the consensus of infinitely many such workers.",
+        Literal["consensus"],
+    )
+    kind: str | None = keyword(
+        None,
+        "Kind of the questions; it changes nothing for the target consensus.",
+        Literal["perception", "judgment", "forecast"] | None,
+    )
+    bias: bool = keyword(False, "Estimate the bias of each worker and remove it first.", bool)
+    caution: float | None = keyword(
+        None,
+        "Share of the step that the second step takes, above 0 and up to 1; by default that of the rule.",
+        float | None,
+    )
+    level: float = keyword(0.95, "Level of the intervals.", float)
+    max_iter: int = keyword(MAX_ITER, "Most iterations of the first step.", int)
+    tol: float = keyword(
+        TOLERANCE,
+        "Move of a truth, in standard deviations, below which the first step ends.",
+        float,
+    )
+    seed: int = keyword(0, "Seed for the random worker splits.", int)
+    threads: int | None = keyword(
+        None,
+        "Number of threads; by default that of the processors. It changes the time alone.",
+        int | None,
+    )
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked before answers are read."""
+        if not self.chooses:
+            find(self.method)
+        if self.caution is not None and not _is_share(self.caution):
+            raise TrueupError(
+                f"caution: found {quoted(self.caution)}, must be above 0 and at most 1."
+            )
+        if not _is_number(self.level) or not 0 < self.level < 1:
+            raise TrueupError(
+                f"level: found {quoted(self.level)}, must be a number between 0 and 1."
+            )
+        one_of("target", self.target, TARGETS)
+        if self.kind is not None:
+            one_of("kind", self.kind, KINDS)
+        yes_or_no("bias", self.bias)
+        check_limits(self.max_iter, self.tol)
+        check_seed(self.seed)
+        check_threads(self.threads)
+        self.rule  # noqa: B018  an unknown rule is an error here, not later
+        self.scale  # noqa: B018  so is an unknown scale
+
+    @cached_property
+    def rule(self) -> ShrinkRule:
+        """The shrink rule; one given by name has the caution asked for."""
+        rule = find_rule(self.shrink)
+        if self.caution is None or isinstance(self.shrink, ShrinkRule):
+            return rule
+        if hasattr(rule, "caution"):
+            return replace(rule, caution=float(self.caution))  # type: ignore[type-var]
+        return rule
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale on which the answers are combined."""
+        return Scale(self.transform, self.bounds)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the first step is chosen by held-out workers."""
+        return isinstance(self.method, str) and self.method == "auto"
+
+    @property
+    def pools(self) -> bool:
+        """Whether workers who err together count as one: only where the method is chosen, too."""
+        return self.chooses
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits of every run of a first step."""
+        return {"max_iter": self.max_iter, "tol": self.tol, "threads": self.threads}
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """All that was asked for.
+
+    Attributes
+    ----------
+    read : ReadOptions
+        How the answers are read.
+    plan : Plan
+        What is done with them.
+    question_data : QuestionDataRequest
+        What the caller knows about the questions, as it was given.
+    source : object
+        What the answers came from, if it can be named again: a path.
+    """
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    plan: Plan = field(default_factory=Plan)
+    question_data: QuestionDataRequest = field(default_factory=QuestionDataRequest)
+    source: Any = None
+
+    @classmethod
+    def of(cls, function: str = "estimate", source: Any = None, **keywords: Any) -> Self:
+        """Check keywords of a public function, and sort them into what they are about."""
+        check_names(function, keywords, KEYWORDS)
+        read = ReadOptions(**_among(keywords, READING))
+        options = {name: value for name, value in read.file_options.items() if name != "wide"}
+        data = QuestionDataRequest(
+            **_among(keywords, QUESTION_DATA), question=read.question, file_options=options
+        )
+        return cls(read, Plan(**_among(keywords, PLAN)), data, source if is_named(source) else None)
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """All keywords with their values, in the order of the signature of `trueup.estimate`."""
+        parts = (self.read, self.plan, self.question_data)
+        return {
+            name: next(getattr(part, name) for part in parts if hasattr(part, name))
+            for name in ORDER
+        }
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The keywords whose values are not their defaults."""
+        return {
+            name: value
+            for name, value in self.keywords.items()
+            if not _is_default(value, KEYWORDS[name].default)
+        }
+
+    def as_call(self, function: str = "trueup.estimate", **extra: str) -> RunnableText:
+        """Return the Python call that asks for the same; `extra` are more arguments, as text."""
+        return python_call(function, self.source, self.given, extra)
+
+    def as_command(self, command: str = "estimate") -> RunnableText:
+        """Return the command that asks for the same."""
+        return shell_command(command, self.source, self.given, KEYWORDS)
+
+
+def is_named(source: Any) -> bool:
+    """Tell whether text can say where the answers are: in files."""
+    several = source if isinstance(source, list | tuple) else [source]
+    return bool(several) and all(isinstance(each, str | PathLike) for each in several)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Tell whether a value is the default; an array, which compares element by element, never is."""
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _among(given: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number)
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and bool(0 < value <= 1)
+
+
+READING = keywords_of(ReadOptions)
+PLAN = keywords_of(Plan)
+QUESTION_DATA = keywords_of(QuestionDataRequest)
+#: Every keyword, by name.
+KEYWORDS = {**PLAN, **QUESTION_DATA, **READING}
+#: Those of `trueup.estimate`, in the order in which its signature shows them.
+ORDER = (
+    "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
+    "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
+    "question", "worker", "answer", "panel", "sep", "decimal", "encoding", "wide", "sql",
+)  # fmt: skip
+#: Those that come after the positional arguments method, shrink and variance.
+KEYWORD_ONLY = ORDER[3:]
+
+
+# -- the same for type checkers, which cannot compute ------------------------------------------------
+
+
+class ColumnKeywords(TypedDict, total=False):
+    """Columns of a table of answers; see `trueup.estimate`."""
+
+    question: str
+    worker: str
+    answer: str
+    duplicates: Duplicates
+    worker_variance: Any
+    answer_variance: Any
+
+
+class TextKeywords(TypedDict, total=False):
+    """How delimited text is written."""
+
+    sep: str | None
+    decimal: str | None
+    encoding: str | None
+
+
+class FileKeywords(TextKeywords, total=False):
+    """How any file is read."""
+
+    wide: bool | str | None
+    sql: str | None
+
+
+class ScaleKeywords(TypedDict, total=False):
+    """The scale on which answers are combined."""
+
+    transform: str | None
+    bounds: tuple[float, float] | None
+
+
+class LimitKeywords(TypedDict, total=False):
+    """Limits of the first step, and the seed."""
+
+    max_iter: int
+    tol: float
+    seed: int
+
+
+class PlanKeywords(ScaleKeywords, LimitKeywords, total=False):
+    """What is done with the answers, besides the two steps."""
+
+    groups: Any
+    covariates: Any
+    gold: Any
+    target: str
+    kind: str | None
+    bias: bool
+    caution: float | None
+    level: float
+
+
+class ThreadKeywords(TypedDict, total=False):
+    """Threads of this machine."""
+
+    threads: int | None
+
+
+class EstimateKeywords(PlanKeywords, ColumnKeywords, FileKeywords, ThreadKeywords, total=False):
+    """All keywords of `trueup.estimate`."""
+
+    panel: str | None
+
+
+class UpdateKeywords(FileKeywords, ThreadKeywords, total=False):
+    """All keywords of `trueup.update` that are those of `trueup.estimate`."""
+
+    groups: Any
+    covariates: Any
+    gold: Any
+    worker_variance: Any
+    answer_variance: Any
+    question: str
+    worker: str
+    answer: str
+
+
+class DiskKeywords(PlanKeywords, ColumnKeywords, TextKeywords, ThreadKeywords, total=False):
+    """All keywords of `trueup.disk.estimate` that are those of `trueup.estimate`."""
+
+
+class SparkKeywords(PlanKeywords, ColumnKeywords, TextKeywords, total=False):
+    """All keywords of `trueup.spark.estimate` that are those of `trueup.estimate`."""
+
+
+class CompareOnSparkKeywords(
+    ScaleKeywords, LimitKeywords, ColumnKeywords, TextKeywords, total=False
+):
+    """All keywords of `trueup.spark.compare` that are those of `trueup.estimate`."""
+
+
+class CompareOnDiskKeywords(CompareOnSparkKeywords, ThreadKeywords, total=False):
+    """All keywords of `trueup.disk.compare` that are those of `trueup.estimate`."""
+
+
+class CompareKeywords(CompareOnDiskKeywords, FileKeywords, total=False):
+    """All keywords of `trueup.compare` that are those of `trueup.estimate`."""

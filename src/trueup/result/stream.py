@@ -1,0 +1,43 @@
+"""The estimates of a disk engine streamed to a Parquet file, block by block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trueup.core.libraries import need
+from trueup.errors import TrueupError, quoted
+from trueup.io.atomic import atomic_write
+from trueup.io.frames_out import make_frame
+from trueup.io.table import Ids
+from trueup.pipeline.solution import COLUMNS, UNKNOWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueup.engines.disk import DiskEngine
+
+
+def write_questions(engine: DiskEngine, path: Path) -> None:
+    """Write the columns of the questions to a Parquet file, all or nothing."""
+    pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+    stored = engine.problem
+    with atomic_write(path) as temporary:
+        writer = None
+        try:
+            for i in range(stored.n_blocks):
+                kept = engine.part(i, tuple(COLUMNS.values()))
+                columns: dict[str, Any] = {"question": Ids(stored.block_ids(i))}
+                columns |= {column: kept[name] for column, name in COLUMNS.items()}
+                columns["n_answers"] = stored.block(i, answers=False).counts
+                table = make_frame("pyarrow", columns, null_columns=UNKNOWN)
+                writer = writer or parquet.ParquetWriter(temporary, table.schema)
+                writer.write_table(table)
+        except OSError as error:
+            raise TrueupError(
+                f"out: {quoted(str(path))} cannot be written ({error.strerror or error})."
+            ) from error
+        except pyarrow.ArrowException as error:
+            raise TrueupError(f"out: {quoted(str(path))} cannot be written ({error}).") from error
+        finally:
+            if writer is not None:
+                writer.close()

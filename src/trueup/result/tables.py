@@ -1,0 +1,145 @@
+"""The tables of an estimate: questions, workers, parts; as columns, and as frames of the caller's library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueup.engines import vectors
+from trueup.engines.protocol import Visit
+from trueup.io.frames_out import make_frame
+from trueup.pipeline.solution import COLUMNS, UNKNOWN
+from trueup.shrinkage.adaptive_prior import AdaptivePrior
+
+if TYPE_CHECKING:
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Ints
+    from trueup.engines.protocol import Kept
+    from trueup.result.estimate import Estimate
+
+#: Columns of the workers that may be unknown.
+UNKNOWN_OF_WORKERS = ("variance", "bias", "flag")
+#: Parts a question belongs to with less than this probability are not listed.
+SMALLEST_SHARE = 0.001
+
+
+def question_frame(est: Estimate, kind: str) -> Any:
+    """Return the questions as a frame of a library; on a cluster as a lazy frame of the cluster."""
+    if kind == "spark":
+        return _cluster_frame(est)
+    problem = est.problem
+    columns: dict[str, Any] = {
+        **_panel_column(est, "question_panel"),
+        "question": problem.question_ids,
+        **{name: getattr(est, name) for name in COLUMNS},
+        "n_answers": problem.counts,
+    }
+    return make_frame(kind, columns, null_columns=UNKNOWN)
+
+
+def worker_frame(est: Estimate, kind: str) -> Any:
+    """Return the workers as a frame of a library."""
+    columns = {**_panel_column(est, "worker_panel"), **est.worker_columns}
+    if kind != "spark":
+        return make_frame(kind, columns, null_columns=UNKNOWN_OF_WORKERS)
+    table = make_frame("pyarrow", columns, null_columns=UNKNOWN_OF_WORKERS)
+    cluster: Any = est.solution.root
+    return cluster.to_frame(table)
+
+
+def worker_columns(est: Estimate) -> dict[str, Any]:
+    """Return the columns of the workers; the variance is unknown where there is nothing to learn it from."""
+    aggregate, biases = est.aggregate, est.biases
+    facts = aggregate.facts
+    if est.worker_values is not None:
+        variance, bias = est.worker_values["variance"], est.worker_values["bias"]
+    else:
+        # The bias that was removed, by us or by the method; NaN where none was looked for.
+        bias = np.full(facts.n_workers, np.nan) if aggregate.bias is None else aggregate.bias
+        if biases is not None:
+            bias = biases.value if aggregate.bias is None else biases.value + bias
+        known, noise = aggregate.algorithm.needs_variance, est.second_step.noise
+        variance = aggregate.noise if known or noise is None else noise.variance
+        variance = np.where((facts.spread(facts.overlap) > 0) | known, variance, np.nan)
+    columns: dict[str, Any] = {
+        "worker": est.problem.worker_ids,
+        "weight": aggregate.weight,
+        "variance": variance,
+        "bias": bias,
+        "n_answers": facts.n_answers.astype(np.int64),
+        "flag": est.findings.flags,
+    }
+    if biases is not None:
+        columns["bias_std_error"] = biases.std_error
+    return columns
+
+
+def partition_frame(est: Estimate) -> Any:
+    """Return the parts that questions belong to, with probabilities; None where no partition was found."""
+    prior, sure, problem = est.second_step.prior, est.second_step.certainty, est.problem
+    if not isinstance(prior, AdaptivePrior) or problem.n_panels > 1:
+        return None
+    columns: dict[str, Any]
+    groups = est.groups
+    if prior.model[0].startswith("group") and groups is not None:
+        labelled = np.flatnonzero(groups.codes >= 0)
+        columns = {
+            "question": problem.question_ids.take(labelled),
+            "part": groups.ids.take(groups.codes[labelled]),
+            "probability": np.ones(len(labelled)),
+        }
+        return make_frame(est.kind, columns)
+    belongs = prior.partition(est.aggregate.x, sure.v)[0]
+    if belongs is None:
+        return None
+    question, part = np.nonzero(belongs > SMALLEST_SHARE)
+    columns = {
+        "question": problem.question_ids.take(question),
+        "part": part + 1,
+        "probability": belongs[question, part],
+    }
+    return make_frame(est.kind, columns)
+
+
+def least_certain(est: Estimate, count: int) -> Ints:
+    """Return the numbers of the questions with the largest standard errors, unknown ones first."""
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        error = np.where(np.isnan(kept[vectors.STD_ERROR]), np.inf, kept[vectors.STD_ERROR])
+        worst = np.argsort(-error, kind="stable")[:count]
+        number = (block.start + worst).astype(np.float64)
+        return Visit(rows={"error": error[worst], "number": number})
+
+    rows = est.solution.engine.sweep(visit, reads=(vectors.STD_ERROR,), answers=False).rows
+    worst = np.argsort(-rows["error"], kind="stable")[:count]
+    return rows["number"][worst].astype(np.int64)
+
+
+def _panel_column(est: Estimate, name: str) -> dict[str, Any]:
+    """Return the column that tells panels apart, where there are several or they have names."""
+    origin = getattr(est.problem, "origin", None)
+    ids = None if origin is None else origin.panel_ids
+    if est.problem.n_panels == 1 and ids is None:
+        return {}
+    panel = getattr(est.problem, name)
+    return {"panel": panel if ids is None else ids.take(panel)}
+
+
+def _cluster_frame(est: Estimate) -> Any:
+    """Return a frame of the cluster, made of its blocks whenever it is asked for."""
+    cluster: Any = est.solution.engine  # the one whose blocks were combined
+    pooled = [] if est.pooling is None else [vectors.ANSWERED]
+    return cluster.frame(
+        _reported,
+        (*COLUMNS.values(), *pooled),
+        columns={**dict.fromkeys(COLUMNS, "double"), "n_answers": "long"},
+    )
+
+
+def _reported(block: Block, kept: Kept) -> Visit:
+    """Return the columns of the questions under the names they are reported by."""
+    columns = {column: kept[name] for column, name in COLUMNS.items()}
+    # Blocks of pooled workers have fewer answers than were given.
+    answered = kept.get(vectors.ANSWERED, block.counts.astype(float))
+    return Visit(questions={**columns, "n_answers": answered})

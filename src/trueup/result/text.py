@@ -1,0 +1,87 @@
+"""An estimate as a few lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.errors import counted, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trueup.result.estimate import Estimate
+
+#: Questions that `print` shows, and the longest id.
+SHOWN = 5
+LONGEST_ID = 30
+
+
+def account(est: Estimate) -> list[str]:
+    """Say what was read, and what was dropped and why."""
+    problem = est.problem
+    lines = [
+        f"{counted(problem.n_answers, 'answer')} of {counted(problem.n_workers, 'worker')} to "
+        f"{counted(problem.n_questions, 'question')}"
+        + (f" in {problem.n_panels:,} panels" if problem.n_panels > 1 else "")
+    ]
+    if problem.n_missing:
+        there = "it" if problem.n_missing == 1 else "them"
+        lines.append(
+            f"{problem.n_missing:,} of {counted(problem.n_rows, 'row')} dropped: no answer in {there}"
+        )
+    if problem.n_duplicates:
+        lines.append(f"{counted(problem.n_duplicates, 'repeated answer')} merged")
+    malformed = getattr(problem, "malformed", None)  # only files that are streamed have them
+    if malformed is not None and malformed.count:
+        lines.append(f"{counted(malformed.count, 'row')} could not be used and left out")
+    return lines
+
+
+def first_questions(est: Estimate) -> list[str]:
+    """Show the first questions."""
+    problem = est.problem
+    count = min(SHOWN, problem.n_questions)
+    lines = question_rows(est, np.arange(count).tolist())
+    left = problem.n_questions - count
+    return [*lines, f"... and {left:,} more"] if left else lines
+
+
+def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
+    """Show some questions by their numbers, as a table of text."""
+    rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
+    ids = est.problem.question_ids.tolist(np.asarray(numbers, dtype=np.int64))
+    for name, j in zip(ids, numbers, strict=True):
+        rows.append(
+            (
+                short(name),
+                f"{est.estimate[j]:.6g}",
+                interval(float(est.lower[j]), float(est.upper[j])),
+                f"{est.problem.counts[j]:,}",
+            )
+        )
+    return text_table(rows)
+
+
+def interval(low: float, high: float) -> str:
+    """Write an interval."""
+    return "unknown" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
+
+
+def short(name: object) -> str:
+    """Return an id as a line of text that fits."""
+    return quoted(str(name), LONGEST_ID)[1:-1]
+
+
+def text_table(rows: Sequence[tuple[str, ...]], indent: str = "") -> list[str]:
+    """Lay out rows of text in columns, the first to the left, the others to the right."""
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    return [
+        indent
+        + "  ".join(
+            cell.ljust(width) if c == 0 else cell.rjust(width)
+            for c, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
