@@ -42,17 +42,17 @@ def line_clusters(t: Floats, most: int) -> list[Ints]:
     rows, numbers = t.shape
     bins = min(numbers, BINS)
     edges = np.arange(bins + 1) * numbers // bins
-    found = [np.zeros((rows, k), dtype=np.int64) for k in range(2, most + 1)]
+    starts = [np.zeros((rows, k), dtype=np.int64) for k in range(2, most + 1)]
     at_once = max(1, CELLS // bins**2)
     for start in range(0, rows, at_once):
-        here = slice(start, start + at_once)
-        middle = t[here] if bins == numbers else np.add.reduceat(t[here], edges[:-1], axis=1)
+        batch = slice(start, start + at_once)
+        middle = t[batch] if bins == numbers else np.add.reduceat(t[batch], edges[:-1], axis=1)
         weight = np.diff(edges).astype(np.float64)
         if bins < numbers:
             middle = middle / weight
         for k, begins in enumerate(_runs(middle, weight, most), start=2):
-            found[k - 2][here] = edges[begins]
-    return found
+            starts[k - 2][batch] = edges[begins]
+    return starts
 
 
 def _runs(middle: Floats, weight: Floats, most: int) -> list[Ints]:
@@ -81,8 +81,8 @@ def _runs(middle: Floats, weight: Floats, most: int) -> list[Ints]:
 def _costs(middle: Floats, weight: Floats) -> Floats:
     """Return the sum of squares of each run from i to j, infinite where j < i.
 
-    By adding one bin after another to all runs (Welford 1962): differences of running sums would lose every digit next
-    to a number that lies far out.
+    One bin after another is added to all runs (Welford 1962): differences of running sums would lose all digits next to
+    a number that lies far out.
     """
     rows, bins = middle.shape
     cost = np.full((rows, bins, bins), np.inf)

@@ -180,10 +180,10 @@ def _average(t: Floats, u: Floats, start: Components, near: float | None) -> Int
         mu, precision = (np.empty((*s.shape, parts)) for _ in range(2))
         with threaded() as map_pieces:
             for begin in range(0, points, at_once):
-                here = slice(begin, min(begin + at_once, points))
-                some = here.stop - begin
+                batch = slice(begin, min(begin + at_once, points))
+                some = batch.stop - begin
                 # Each panel at each value of s is a row of its own.
-                w = (1.0 / (u[:, None, :] + s[:, here, None])).reshape(-1, questions)
+                w = (1.0 / (u[:, None, :] + s[:, batch, None])).reshape(-1, questions)
                 rows_t, means, shares = (
                     part if some == 1 else np.repeat(part, some, axis=0)
                     for part in (t, start.mu, log_pi)
@@ -193,9 +193,9 @@ def _average(t: Floats, u: Floats, start: Components, near: float | None) -> Int
                     weight = np.maximum(total[..., 0], np.finfo(float).tiny)
                     if turn < INNER_ROUNDS:
                         means = np.where(total[..., 0] > 0, total[..., 1] / weight, means)
-                fit[:, here] = (density - 0.5 * np.log(weight).sum(axis=1)).reshape(-1, some)
-                mu[:, here] = means.reshape(-1, some, parts)
-                precision[:, here] = weight.reshape(-1, some, parts)
+                fit[:, batch] = (density - 0.5 * np.log(weight).sum(axis=1)).reshape(-1, some)
+                mu[:, batch] = means.reshape(-1, some, parts)
+                precision[:, batch] = weight.reshape(-1, some, parts)
         return fit, np.zeros(s.shape), (mu, precision)
 
     high = HIGHEST * np.maximum(nearest.mean(axis=1), 1.0)
@@ -217,8 +217,8 @@ def _sums_near(sums: Sums, near: float, s: Floats) -> tuple[Floats, Floats, tupl
         nonlocal fitted
         fit[:, begin:end], _, new = sums(s[:, begin:end])
         fitted = fitted or tuple(np.ones((1, points, *part.shape[2:])) for part in new)
-        for whole, part in zip(fitted, new, strict=True):
-            whole[:, begin:end] = part
+        for all_points, part in zip(fitted, new, strict=True):
+            all_points[:, begin:end] = part
 
     nearest = int(np.abs(log_s - near).argmin())
     begin, end = max(nearest - REACH, 0), min(nearest + REACH + 1, points)

@@ -118,8 +118,8 @@ class Normal(CautiousRule):
     Parameters
     ----------
     caution : float
-        Share of the step that is taken, above 0 and up to 1. If all workers see differences too small, their answers
-        do not show it, and then every step does harm; 0.8 keeps 96 % of the gain where the full step is right.
+        Share of the step that is taken, above 0 and up to 1. If all workers underestimate differences, their answers
+        do not show it, and every step does harm; 0.8 keeps 96 % of the gain where the full step is right.
     """
 
     name = "normal"

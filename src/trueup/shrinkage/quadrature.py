@@ -148,7 +148,7 @@ class PanelGrid:
             Fits a tile: the numbers of its panels, the positions of its questions, and their aggregates and variances
             in units, panels x questions.
         beta, precision : tuples of int
-            Shape of what is fitted at each point.
+            Shapes of the arrays fitted at each point.
         entries : int
             Questions in a tile.
         """

@@ -144,7 +144,7 @@ class Sure(ShrinkRule):
             return by_panel.sum(b * b * away**2 + v * (1.0 - 2.0 * by_panel.repeat(shrink) * b))
 
         def slope(s: Floats) -> Floats:
-            """Derivative of the risk estimate by tau2: at a flat minimum its sign is known better than the risk."""
+            """Return the derivative of the risk by tau2: at a flat minimum its sign is more accurate than the risk."""
             total = v + by_panel.repeat(unit * s / (1.0 - s))
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
             fall = np.divide(b, total, out=np.zeros(len(v)), where=total > 0)
@@ -154,10 +154,10 @@ class Sure(ShrinkRule):
         best, column = low, np.arange(len(unit))
         for _ in range(REFINEMENTS):
             grid = low + (high - low) * np.linspace(0.0, 1.0, GRID)[:, None]
-            at = np.argmin(np.stack([risk(s) for s in grid]), axis=0)
-            best = grid[at, column]
-            low = grid[np.maximum(at - 1, 0), column]
-            high = grid[np.minimum(at + 1, GRID - 1), column]
+            lowest = np.argmin(np.stack([risk(s) for s in grid]), axis=0)
+            best = grid[lowest, column]
+            low = grid[np.maximum(lowest - 1, 0), column]
+            high = grid[np.minimum(lowest + 1, GRID - 1), column]
         inside = (slope(low) < 0) & (slope(high) > 0)
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
