@@ -11,7 +11,9 @@ from trueup.core.libraries import need
 from trueup.engines.disk.buckets import in_order
 from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
 from trueup.errors import MOST_ROWS, AnswersError, first_rows, quoted
+from trueup.io.question_data.match import unusable
 from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
     from trueup.answers.scale import Scale
@@ -185,9 +187,9 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
     if plan.group:
         out["group"], groups = _distinct(_labels(kept[plan.group]), None)
     for k, name in enumerate(plan.covariates):
-        out[f"covariate-{k}"] = _covariate(name, kept[name], plan.decimal, question)
+        out[f"covariate-{k}"] = _numbers("covariates", name, kept[name], plan.decimal, question)
     if plan.gold:
-        out["gold"] = _truth(plan.gold, kept[plan.gold], plan.decimal, question)
+        out["gold"] = _numbers("gold", plan.gold, kept[plan.gold], plan.decimal, question)
     names = plan.schema.names
     laid = pyarrow.record_batch([pyarrow.array(out[name]) for name in names], names=names)
     laid, counts = in_order(laid, borders)
@@ -238,33 +240,17 @@ def _known(column: str, variance: Floats, codes: Indices, n: int, rows: Ints) ->
     return known
 
 
-def _covariate(name: str, series: Any, decimal: str | None, question: Any) -> Floats:
-    numbers, at = _numbers_of_questions(name, series, decimal)
-    if at is not None:
-        raise AnswersError(
-            f"covariates: question {quoted(question[at].as_py())} has the {quoted(name)} "
-            f"{quoted(series[at].as_py())}, which is not a usable number. Give finite numbers; use groups= for labels."
-        )
-    return numbers
-
-
-def _truth(name: str, series: Any, decimal: str | None, question: Any) -> Floats:
-    numbers, at = _numbers_of_questions(name, series, decimal)
-    if at is not None:
-        raise AnswersError(
-            f"gold: question {quoted(question[at].as_py())} has the {quoted(name)} {quoted(series[at].as_py())}, which "
-            "is not a usable number. Give a finite number, or nothing where the truth is unknown."
-        )
-    return numbers
-
-
-def _numbers_of_questions(name: str, series: Any, decimal: str | None) -> tuple[Floats, int | None]:
-    """Return numbers that are known of questions, and the first row with something else, if there is one."""
+def _numbers(argument: str, name: str, series: Any, decimal: str | None, question: Any) -> Floats:
+    """Return covariates or truths, NaN where there is none."""
     numbers, bad = read_numbers(series, name, decimal)
     wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
     if bad is not None:
         wrong |= bad
-    return numbers, int(np.argmax(wrong)) if wrong.any() else None
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        with labelled(argument):
+            raise unusable(question[row].as_py(), name, series[row].as_py(), argument)
+    return numbers
 
 
 # -- ids -------------------------------------------------------------------------------------------

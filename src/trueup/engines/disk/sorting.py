@@ -18,8 +18,15 @@ from trueup.core.sampling import id_hashes
 from trueup.engines.disk.buckets import in_turn, small_enough
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.memory import load_libraries
-from trueup.errors import AnswersError, counted, quoted
+from trueup.errors import AnswersError, quoted
+from trueup.io.question_data.match import (
+    missing_covariates,
+    one_label,
+    one_number,
+    two_values,
+)
 from trueup.io.readers.delimited import whole_number_ids, without_nul
+from trueup.io.readers.source import labelled
 from trueup.io.series import sort_order
 from trueup.io.table import Ids
 
@@ -73,11 +80,10 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
         try:
             part = _settled(bucket.table(), plan, rank, asked.duplicates, kind)
         except _TwoLabelsError as error:
-            question, *two = error.args
-            labels = " and ".join(quoted(read.groups.values[code].as_py()) for code in two)
-            raise AnswersError(
-                f"groups: question {quoted(question)} has two labels, {labels}. Give one per question."
-            ) from None
+            question, *codes = error.args
+            first, second = (read.groups.values[code].as_py() for code in codes)
+            with labelled("groups"):
+                raise two_values(question, "labels", (first, second)) from None
         if text and pyarrow.types.is_string(kind):
             without_nul(plan.question, part.ids)
         return bucket, part
@@ -203,16 +209,11 @@ def _std(indptr: Ints, workers: Indices, values: Floats, centre: Floats) -> Floa
 
 def _one_group(codes: Indices, question: Indices, ids: Any) -> Indices:
     """Return the group of each question, -1 where it has none."""
-    group = np.full(len(ids), -1, dtype=np.int32)
-    has = codes >= 0
-    group[question[has]] = codes[has]
-    differs = has & (group[question] != codes)
-    if differs.any():
-        at = int(np.argmax(differs))
-        raise _TwoLabelsError(
-            ids[int(question[at])].as_py(), int(codes[at]), int(group[question[at]])
-        )
-    return group
+    group, row = one_label(codes, question, len(ids))
+    if row is not None:
+        asked = int(question[row])
+        raise _TwoLabelsError(ids[asked].as_py(), int(codes[row]), int(group[asked]))
+    return group.astype(np.int32)
 
 
 class _TwoLabelsError(Exception):
@@ -221,17 +222,12 @@ class _TwoLabelsError(Exception):
 
 def _one_number(argument: str, values: Floats, question: Indices, ids: Any, name: str) -> Floats:
     """Return the number of each question, NaN where none is given."""
-    number = np.full(len(ids), np.nan)
-    has = ~np.isnan(values)
-    number[question[has]] = values[has]
-    differs = has & (number[question] != values)
-    if differs.any():
-        at = int(np.argmax(differs))
-        two = f"{quoted(float(values[at]))} and {quoted(float(number[question[at]]))}"
-        raise AnswersError(
-            f"{argument}: question {quoted(ids[int(question[at])].as_py())} has two values of {quoted(name)}, {two}. "
-            "Give one per question."
-        )
+    number, row = one_number(values, question, len(ids))
+    if row is not None:
+        asked = int(question[row])
+        pair = (float(values[row]), float(number[asked]))
+        with labelled(argument):
+            raise two_values(ids[asked].as_py(), f"values of {quoted(name)}", pair)
     return number
 
 
@@ -347,13 +343,11 @@ def _finish_groups(folder: Path, labels: Any, *, text: bool) -> None:
 
 
 def _check_covariates(folder: Path, plan: Plan) -> None:
-    """See to it that every question has a value of each covariate."""
+    """Check that every question has a value of each covariate."""
     for k, name in enumerate(plan.covariates):
         missing = np.isnan(np.fromfile(folder / f"covariate-{k}.f64"))
         if missing.any():
             ids = need("pyarrow.parquet", "files").read_table(folder / "question_ids.parquet")
             first = ids.column(0)[int(np.argmax(missing))].as_py()
-            raise AnswersError(
-                f"covariates: {counted(int(missing.sum()), 'question')} without a value of {quoted(name)}, first "
-                f"{quoted(first)}. Every question needs one: fill it in, or leave out this covariate."
-            )
+            with labelled("covariates"):
+                raise missing_covariates(int(missing.sum()), name, first)
