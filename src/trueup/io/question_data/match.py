@@ -43,7 +43,7 @@ class QuestionIds(Protocol):
         """Return the number of the question of each value, -1 where there is none."""
 
 
-class Origin(Protocol):
+class QuestionOrigin(Protocol):
     """Where the questions came from: all that were read, and what the input was."""
 
     @property
@@ -67,7 +67,7 @@ class Questions(Protocol):
         """The number of each among those that were read; None: they are the same."""
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> QuestionOrigin:
         """Where they came from."""
 
 
@@ -80,7 +80,7 @@ class QuestionsById:
     kind: str = "file"
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> QuestionOrigin:
         """The same questions."""
         return self
 
