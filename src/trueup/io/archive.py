@@ -1,8 +1,7 @@
 """Arrays and a description in one file: versioned, checked, data and not code.
 
-The file is a zip of .npy members, none of them compressed, and `meta.json`, which names every member with its SHA-256.
-Whatever the file holds, reading it allocates no more than its own size, makes no path of a member's name and runs
-nothing that it says.
+The file is a zip of uncompressed .npy members and `meta.json`, which lists the SHA-256 of every member. Whatever the
+file holds, reading it allocates no more memory than its own size, uses no member's name as a path and executes nothing.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 ENDING = ".npy"
-#: Bytes of a file that have the name of its first member.
+#: First bytes of a file, which include the name of its first member.
 START = 256
 LARGEST_META = 1 << 24
 MOST_MEMBERS = 256
 LONGEST_PATH = 200
-# Bytes before the name of a member, and those that the header of an array of the first version has at most.
+# Bytes before the name of a member, and the most bytes of the header of an array.
 LOCAL_HEADER, LONGEST_HEADER = 30, 1 << 17
 # Numbers, truth values and times; no objects, which would be code.
 KINDS = "iufbM"
-# The same arrays make the same file, whenever they are written.
-LONG_AGO = (1980, 1, 1, 0, 0, 0)
+# A fixed time, so that the same arrays always make the same file.
+FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 REMEDY = "Take a copy, or estimate again from all answers."
 
 
@@ -49,16 +48,16 @@ def write_archive(
     meta: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> Path:
-    """Write arrays and a description to a file, all or nothing.
+    """Write arrays and a description to a file, completely or not at all.
 
     Parameters
     ----------
     path
-        An archive there already is replaced once the new one is whole; another file never is.
+        An existing archive is replaced once the new one is complete; any other file is left alone.
     name, version
-        What the file is, and in which form.
+        The format of the file and its version.
     meta
-        Whatever JSON can say.
+        The description, in values that JSON can hold.
     """
     target = Path(path)
     if target.is_dir():
@@ -81,12 +80,12 @@ def write_archive(
 
 
 def _is_archive(path: Path) -> bool:
-    """Say whether a file may be replaced: an empty one, and one with the members of ours, be it damaged."""
+    """Return whether a file may be replaced: an empty file, or one of our archives, even a damaged one."""
     try:
         with path.open("rb") as file:
             start = file.read(START)
         return not start or (start.startswith(b"PK") and ENDING.encode() in start)
-    except OSError:  # whoever writes it will be told
+    except OSError:  # writing it will raise an error
         return True
 
 
@@ -103,7 +102,7 @@ def _write(archive: zipfile.ZipFile, member: str, array: NDArray[Any]) -> str:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name, date_time=LONG_AGO)
+    return zipfile.ZipInfo(name, date_time=FIXED_TIME)
 
 
 def read_archive(
@@ -114,14 +113,14 @@ def read_archive(
     oldest: int | None = None,
     without: Collection[str] = (),
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read what `write_archive` wrote under this name, in this version or one since the oldest that is known.
+    """Read what `write_archive` wrote with this name, in versions from `oldest` to `version`.
 
-    Arrays that are named in `without` are left in the file, unread and unchecked.
+    Arrays named in `without` are neither read nor checked.
 
     Raises
     ------
     TrueupError
-        When there is no such file, or it is damaged, or it is something else.
+        When there is no such file, or it is damaged or something else.
     """
     source = Path(path)
     try:
@@ -181,7 +180,7 @@ def _check_version(source: Path, found: Any, oldest: int, known: int) -> None:
         )
 
 
-#: What Python raises over a file that is not what it says.
+#: What Python raises when a file is not what it claims to be.
 BROKEN = (
     ArithmeticError,
     AttributeError,
@@ -198,11 +197,11 @@ BROKEN = (
 
 
 class Damage(Exception):  # noqa: N818  says what is wrong without a suffix
-    """Something about a file is not as it must be."""
+    """A file is damaged; the message says how."""
 
 
 def check(fine: object, otherwise: str) -> None:
-    """Stop reading where something is not as it must be."""
+    """Raise `Damage` unless a condition holds."""
     if not fine:
         raise Damage(otherwise)
 
@@ -218,7 +217,7 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 
 def _entries(archive: zipfile.ZipFile, size: int) -> set[str]:
-    """Return the names of all members, once it is sure that they are no larger than the file they are in."""
+    """Return the names of all members; check first that they are no larger than the file."""
     entries = archive.infolist()
     names = {entry.filename for entry in entries}
     check(len(entries) <= MOST_MEMBERS and len(names) == len(entries), "too many members")
@@ -231,14 +230,14 @@ def _entries(archive: zipfile.ZipFile, size: int) -> set[str]:
 
 
 def _content(file: Any, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
-    """Return the bytes of a member, read once into the memory that its array will have.
+    """Return the bytes of a member, read directly into the memory that its array will use.
 
-    The reader of `zipfile` would copy them and form a checksum of its own, where SHA-256 says more.
+    `zipfile` would copy them and compute a checksum of its own, which SHA-256 makes superfluous.
     """
     file.seek(entry.header_offset)
     header = file.read(LOCAL_HEADER)
     check(len(header) == LOCAL_HEADER and header[:4] == b"PK\x03\x04", "a member is missing")
-    # The name and what else the entry says lie between its header and its bytes.
+    # The name and extra fields are between the header of an entry and its bytes.
     file.seek(sum(struct.unpack_from("<HH", header, 26)), os.SEEK_CUR)
     content = np.empty(entry.file_size, dtype=np.uint8)
     check(file.readinto(content.data) == len(content), "a member is cut short")
@@ -246,7 +245,7 @@ def _content(file: Any, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
 
 
 def _array(content: NDArray[np.uint8], member: str) -> NDArray[Any]:
-    """Read an array whose size is what its header says, of numbers only."""
+    """Return the array of a member: of numbers only, and of the size that its header states."""
     file = io.BytesIO(content[:LONGEST_HEADER].tobytes())
     check(np.lib.format.read_magic(file) == (1, 0), f"{quoted(member)} is no array")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
@@ -258,6 +257,6 @@ def _array(content: NDArray[np.uint8], member: str) -> NDArray[Any]:
     if not array.flags.aligned:
         array = array.copy()
     if dtype.kind == "b":
-        # Any other byte would be a truth value that is neither.
+        # Any other byte would be neither true nor false.
         check((array.view(np.uint8) <= 1).all(), f"{quoted(member)} holds odd values")
     return array

@@ -1,7 +1,8 @@
 """Columns of any library as floating point numbers.
 
-Text is read by one rule whatever library it comes from, so that the same file gives the same
-numbers: an ordinary decimal number, spaces around it ignored, or a mark for "no value".
+Text is read by one rule whatever library it comes from, so that the same file gives the same numbers: an ordinary
+decimal number, spaces around it ignored, or a mark for "no value". Each library is called directly: the casts of
+narwhals fail on text, on objects, and on Arrow integers beyond 2**53.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 
 
 class _Read(NamedTuple):
-    """Numbers, NaN where there is none, and which of these were something else."""
+    """Numbers, NaN where there is none, and which rows held something that is no number."""
 
     numbers: NDArray[np.float64]
     bad: NDArray[np.bool_] | None = None
@@ -49,7 +50,7 @@ def to_numbers(
     column
         Its name, for messages.
     keep
-        The rows that count; what stands elsewhere is not looked at.
+        The rows to check; others may hold anything.
     argument
         The keyword that chooses this column, for messages.
 
@@ -61,7 +62,7 @@ def to_numbers(
     Raises
     ------
     AnswersError
-        When a value is no number, or infinite.
+        When a value is not a number, or infinite.
     """
     read = _READ[library(series)](series)
     if read is None:
@@ -90,7 +91,7 @@ def to_numbers(
 
 
 def _all_finite(numbers: NDArray[np.float64]) -> bool:
-    """Whether there is neither an infinity nor a NaN, found without a temporary array."""
+    """Return whether all numbers are finite, without a temporary array."""
     return not len(numbers) or bool(np.isfinite(numbers.min()) and np.isfinite(numbers.max()))
 
 
@@ -132,7 +133,7 @@ def _from_polars(series: Series) -> _Read | None:
 
 
 def from_arrow(series: Series) -> _Read | None:
-    """Read a pyarrow column; None where its type says nothing of numbers."""
+    """Read a pyarrow column; None if its type cannot hold numbers."""
     pyarrow = sys.modules["pyarrow"]
     types = pyarrow.types
     if types.is_dictionary(series.type):
@@ -151,7 +152,7 @@ def from_arrow(series: Series) -> _Read | None:
         or types.is_null(kind)
     ):
         return None
-    # Unsafe only in that whole numbers past 2**53 are rounded, as everywhere else.
+    # Not safe only because whole numbers beyond 2**53 are rounded, as everywhere else.
     numbers = series.cast(pyarrow.float64(), safe=False)
     if numbers.null_count:
         numbers = numbers.fill_null(np.nan)
@@ -159,7 +160,7 @@ def from_arrow(series: Series) -> _Read | None:
 
 
 def _from_dictionary(series: Series) -> _Read | None:
-    """Read each value of a dictionary once; a long text may stand in every row, and is not copied there."""
+    """Read each value of a dictionary once, so that no text is copied for every row."""
     numbers, bad = [np.empty(0)], [np.empty(0, dtype=np.bool_)]
     for chunk in getattr(series, "chunks", [series]):
         read = from_arrow(chunk.dictionary)
@@ -173,9 +174,9 @@ def _from_dictionary(series: Series) -> _Read | None:
 
 
 def clean_arrow_texts(series: Series) -> Series | None:
-    """Parse text that is all numbers and marks for "no value" at once, or give up.
+    """Parse text of nothing but numbers and marks for "no value" at once; None for other text.
 
-    Arrow's reading of a number is the same as ours but for NaN, which it knows in more spellings.
+    Arrow reads numbers as we do, except that it knows more spellings of NaN.
     """
     pyarrow = sys.modules["pyarrow"]
     compute = import_module("pyarrow.compute")
@@ -234,7 +235,7 @@ def _from_objects(values: list[Any]) -> _Read:
 
 
 def _from_object(value: object) -> float | None:
-    """Read one Python object: its number, NaN if it marks "no value", None if it is no number."""
+    """Return the number of a Python object, NaN if it means "no value", None if it is no number."""
     if isinstance(value, str):
         text = value.strip()
         if text.lower() in MISSING_TEXTS:

@@ -1,4 +1,4 @@
-"""Files that are to be written, looked at before anything long is begun."""
+"""Output files, checked before any long computation starts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def check_outputs(
     outputs: Mapping[str, Path | None], endings: Sequence[str], inputs: Sequence[Path] = ()
 ) -> None:
-    """Refuse files that could not be written, before anything long is begun.
+    """Check that files can be written, before any long computation starts.
 
     Parameters
     ----------
     outputs
         Files by the argument or option that names them.
     endings
-        What a file may be.
+        Endings that a file may have.
     inputs
         Files that must not be overwritten.
     """
@@ -48,14 +48,14 @@ def check_outputs(
 
 
 def _fault(path: Path) -> str:
-    """Say what keeps a file from being written, its name left open."""
+    """Return why a file cannot be written, with {} for its name; nothing if it can."""
     if path.is_dir():
         return "{} is a folder. Name a file, or remove the folder."
     if path.exists() and not path.is_file():
         return "{} is no plain file. Choose another name."
     if not path.parent.is_dir():
         return "there is no folder for {}. Make it first."
-    # A file takes its name when it is whole, so it is the folder that must let it in.
+    # Files are written under a temporary name and renamed, so the folder must be writable.
     folder = Path(os.path.realpath(path)).parent
     effective = os.access in os.supports_effective_ids
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):

@@ -1,4 +1,4 @@
-"""What the caller means by a path: a file, a pattern, several files, standard input."""
+"""Paths given by the caller: a file, a pattern, several files, standard input."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Paths(NamedTuple):
-    """Files to be read as one table, and what messages call them together."""
+    """Files to read as one table, and what messages call them together."""
 
     paths: list[Path]
     label: str
 
 
 def is_path(value: object) -> bool:
-    """Whether a value is one path or a list of nothing but paths."""
+    """Return whether a value is a path or a list of paths."""
     if isinstance(value, list | tuple):
         return bool(value) and all(isinstance(each, str | os.PathLike) for each in value)
     return isinstance(value, str | os.PathLike)
@@ -55,12 +55,12 @@ def find_paths(given: Any) -> Paths:
 
 
 def _matching(path: Path) -> list[Path]:
-    """Return the files that match a pattern, or the path itself where it is none."""
+    """Return the files that match a pattern, or the path itself if it is no pattern."""
     name = str(path)
     if not glob.has_magic(name) or os.path.lexists(name):
         return [path]
     try:
-        # Not that of Path, which knows no absolute patterns.
+        # Not `Path.glob`, which does not take absolute patterns.
         matches = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
         found = sorted((each for each in matches if not each.is_dir()), key=str)
     except (OSError, ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _matching(path: Path) -> list[Path]:
 
 
 def check_present(path: Path) -> None:
-    """Refuse a path with no file behind it, and say which one may be meant."""
+    """Check that there is a file at a path; if not, suggest the nearest name."""
     shown = label_of(str(path))
     try:
         if path.is_dir():
@@ -95,12 +95,12 @@ def check_present(path: Path) -> None:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path is one that can be read only once: a pipe, a terminal, a socket."""
+    """Return whether a path can be read only once: a pipe, a terminal, a socket."""
     mode = path.stat().st_mode
     return not stat.S_ISREG(mode)
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """Name each file so that no two names are the same, where the paths are not."""
+    """Return a name for each file: the short one, or the whole path where short names are the same."""
     short = [path.name for path in paths]
     return short if len(set(short)) == len(short) else [str(path) for path in paths]

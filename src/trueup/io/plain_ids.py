@@ -1,9 +1,9 @@
-"""Ids of any library as plain arrays: to keep them in a file, and to join those of two inputs.
+"""Ids of any library as plain arrays: to save them in a file, and to join those of two inputs.
 
-Whole numbers, other numbers, truth values and times are arrays of their own type; all else is Python objects, but for
-many texts, which stay with pyarrow where it is installed: no object is made of any of them. In a file text is one run
-of UTF-8 with the place where each id ends; ids of other or mixed types are text with the type of each beside it, and
-come back equal and of that type, or are refused.
+Whole numbers, other numbers, truth values and times are arrays of their own type. Everything else is Python objects,
+except many texts, which stay in pyarrow where it is installed, since a million objects are slow. In a file, texts are
+one run of UTF-8 with the position where each id ends; ids of other or mixed types are text together with the type of
+each. They are read back equal and of the same type, or cannot be saved at all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Ints
 
-# What ids are, by the kind of their array.
+# What messages call ids, by the kind of their array.
 KINDS = {
     "i": "whole numbers",
     "u": "whole numbers",
@@ -40,9 +40,9 @@ KINDS = {
     "M": "times",
 }
 TEXT, OTHER = "text", "values of other types"
-#: Texts from which on pyarrow is worth its import.
+#: Number of texts from which on pyarrow is worth its import.
 MANY = 10_000
-#: Letters that texts of pyarrow can have unless they are large ones.
+#: Bytes that all texts of a pyarrow array can have together, unless its type is a large one.
 MOST_LETTERS = 2**31 - 1
 
 
@@ -54,16 +54,11 @@ def plain(ids: Ids) -> NDArray[Any]:
             return np.asarray(values)
         case "pandas" if isinstance(values.dtype, np.dtype) and values.dtype.kind in KINDS:
             return np.asarray(values.to_numpy())
-        case "polars" if values.dtype.is_integer() and not values.dtype.is_decimal():
-            return _narrow(values.to_numpy())
+        case "polars" if values.dtype.is_integer() and not str(values.dtype).endswith("128"):
+            return np.asarray(values.to_numpy())
         case "pyarrow" if sys.modules["pyarrow"].types.is_integer(values.type):
             return np.asarray(values.to_numpy(zero_copy_only=False))
     return np.asarray(array_of(to_list(values)))
-
-
-def _narrow(array: Any) -> NDArray[Any]:
-    """Whole numbers of 128 bits come as objects."""
-    return np.asarray(array) if array.dtype.kind in "iu" else np.asarray(array_of(array.tolist()))
 
 
 # -- joining -------------------------------------------------------------------------------------------------
@@ -98,13 +93,13 @@ def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
         return code, Ids(known)
     both = np.concatenate([known, more[fresh]])
     if both.dtype.kind != known.dtype.kind:
-        # Such as whole numbers with and without a sign, which have no type in common that keeps them all.
+        # Signed and unsigned integers, for example, have no common type that holds them all.
         both = np.concatenate([known.astype(object), more[fresh].astype(object)])
     return code, Ids(both)
 
 
 def _joined_texts(old: Ids, new: Ids) -> tuple[Ints, Ids] | None:
-    """Join texts, where those so far are with pyarrow; None where they are not, or the new ones are no texts."""
+    """Join texts of pyarrow with new texts; None if either are something else."""
     known = _arrow_texts(old.values)
     if known is None:
         return None
@@ -117,7 +112,7 @@ def _joined_texts(old: Ids, new: Ids) -> tuple[Ints, Ids] | None:
         try:
             more = arrow.array(texts.tolist(), type=arrow.large_string())
         except UnicodeEncodeError:
-            return None  # half of a pair of code units, which only Python takes for text
+            return None  # half of a surrogate pair, which only Python accepts as text
     found = import_module("pyarrow.compute").index_in(more, value_set=known)
     code = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     fresh = np.flatnonzero(code < 0)
@@ -128,7 +123,7 @@ def _joined_texts(old: Ids, new: Ids) -> tuple[Ints, Ids] | None:
 
 
 def _arrow_texts(values: Any) -> Any:
-    """Return texts of pyarrow as one array that has room for more, or None."""
+    """Return texts of pyarrow as one array of large strings; None for other ids."""
     arrow: Any = sys.modules.get("pyarrow")
     if arrow is None or letters_of(values) is None:
         return None
@@ -138,13 +133,13 @@ def _arrow_texts(values: Any) -> Any:
 
 
 def _smaller(texts: Any) -> Any:
-    """Return large texts of pyarrow as texts of the usual type, unless there are too many letters."""
+    """Return large strings of pyarrow as plain strings, unless they are too long for that."""
     arrow: Any = sys.modules["pyarrow"]
     return texts.cast(arrow.string()) if texts.nbytes <= MOST_LETTERS else texts
 
 
 def _kind(array: NDArray[Any]) -> str:
-    """Say what ids are."""
+    """Return what messages call ids of this type."""
     if array.dtype.kind != "O":
         return KINDS[array.dtype.kind]
     types = set(map(type, array))
@@ -154,9 +149,12 @@ def _kind(array: NDArray[Any]) -> str:
 
 
 def _fitting(known: NDArray[Any], more: NDArray[Any]) -> NDArray[Any] | None:
-    """Return numbers that are whole as whole numbers, where these are asked for; a missing row makes them others."""
+    """Convert new ids to the type of the known ones if nothing is lost, else return None.
+
+    A missing value, for example, turns a column of whole numbers into other numbers.
+    """
     if _kind(known) == OTHER or _kind(more) == OTHER:
-        # Mixed columns hold what they hold.
+        # Columns of mixed types keep their values as they are.
         return np.asarray(array_of(more.tolist())).astype(object)
     if known.dtype.kind in "iu" and more.dtype.kind == "f":
         whole = np.abs(more) < 2.0**53
@@ -169,7 +167,7 @@ def _fitting(known: NDArray[Any], more: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _index(known: NDArray[Any], more: NDArray[Any]) -> Ints:
-    """Return where each value is among those known, -1 where it is not."""
+    """Return the position of each value among the known ones, -1 for new ones."""
     if known.dtype.kind != more.dtype.kind or known.dtype.kind == "O":
         return Ids(known).index_of(more.tolist() if more.dtype.kind in "iufb" else list(more))
     order = np.argsort(known, kind="stable")
@@ -178,7 +176,7 @@ def _index(known: NDArray[Any], more: NDArray[Any]) -> Ints:
     return np.where(known[found] == more, found, -1).astype(np.int64)
 
 
-# -- keeping -------------------------------------------------------------------------------------------------
+# -- saving --------------------------------------------------------------------------------------------------
 
 _TYPES: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "text": (str, str, str),
@@ -195,7 +193,7 @@ NAMES = tuple(_TYPES)
 
 
 def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
-    """Return ids as members of a file, of numbers only."""
+    """Return ids as members of an archive: arrays of numbers only."""
     found = letters_of(ids.values)
     if found is not None:
         letters, borders = found
@@ -235,7 +233,7 @@ def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
 
 
 def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
-    """Return the ids that `pack` made members of."""
+    """Return the ids that `pack` packed."""
     if name in members:
         return _distinct(members[name], name)
     ends = members[f"{name}.ends"]
@@ -263,7 +261,7 @@ def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
 
 
 def _texts_of(letters: NDArray[np.uint8], ends: Ints) -> Any:
-    """Return texts that lie one behind another as an array of pyarrow; None without it, or if it has no such texts."""
+    """Return texts stored one after another as an array of pyarrow; None without pyarrow, or if they are no UTF-8."""
     try:
         arrow = import_module("pyarrow")
     except ImportError:

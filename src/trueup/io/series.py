@@ -1,8 +1,9 @@
-"""Columns in the form their own library gives them, and how rows are picked from them.
+"""Columns of any library: name, type, rows, order.
 
-A column here is a pandas Series, a polars Series, a pyarrow Array or ChunkedArray, or a numpy
-array. Nothing in this package imports those libraries to find out: a column of a library can only
-exist once that library is loaded.
+A column is a pandas Series, a polars Series, a pyarrow Array or ChunkedArray, or a numpy array. No library is imported
+to find out which: a column of a library can only exist once that library is loaded. narwhals does not serve here: it
+wraps neither numpy arrays nor pyarrow Arrays, keeps the index of pandas, takes from all chunks of pyarrow at once
+(see `_take_arrow`), and has no sort order that all libraries share.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Series: TypeAlias = Any
 
 
 def library(series: Series) -> str:
-    """Name the library a column comes from."""
+    """Return the name of the library a column comes from."""
     pandas, polars, pyarrow = loaded("pandas"), loaded("polars"), loaded("pyarrow")
     if pandas is not None and isinstance(series, pandas.Series):
         return "pandas"
@@ -34,7 +35,7 @@ def library(series: Series) -> str:
 
 
 def dtype_name(series: Series) -> str:
-    """Name the type of a column as its library does."""
+    """Return the type of a column as its library writes it."""
     return str(series.type if library(series) == "pyarrow" else series.dtype)
 
 
@@ -68,8 +69,7 @@ def to_list(series: Series) -> list[object]:
 def sort_order(series: Series) -> NDArray[np.int64]:
     """Return the positions of the values in rising order, the same in every library.
 
-    Text is compared by code point; values of types that do not compare with one another are put
-    in order of (type name, text).
+    Text is compared by code point; values of types that cannot be compared are in order of (type name, text).
     """
     fast = _sort_natively(series)
     if fast is not None:
@@ -83,7 +83,7 @@ def sort_order(series: Series) -> NDArray[np.int64]:
 
 
 def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
-    """Sort where the library itself can and agrees with Python about the order."""
+    """Sort in the library itself where it has the same order as Python; None elsewhere."""
     match library(series):
         case "polars":
             polars = sys.modules["polars"]
@@ -108,8 +108,7 @@ def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
 def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
     """Pick rows chunk by chunk.
 
-    Taking from the chunked array as a whole may first join its chunks, which fails once their
-    text passes two gigabytes.
+    `ChunkedArray.take` may first join the chunks, which fails for more than two gigabytes of text.
     """
     pyarrow = sys.modules["pyarrow"]
     try:
@@ -131,5 +130,5 @@ def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
         back[order] = np.arange(len(order))
         return pyarrow.concat_arrays(joined.chunks).take(pyarrow.array(back))
     except pyarrow.ArrowNotImplementedError:
-        # Text views, for one, cannot be taken from by every version.
+        # Not every version can take from text views, for example.
         return pyarrow.array([series[int(row)].as_py() for row in rows], type=series.type)

@@ -1,8 +1,8 @@
-"""The answers as arrays of codes, together with the ids the codes stand for."""
+"""The answers as arrays of codes, together with the ids of these codes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +53,7 @@ class Ids:
     def index_of(self, values: Ids | Iterable[object]) -> NDArray[np.int64]:
         """Return the code of each value, -1 where there is none.
 
-        Values are alike when Python calls them equal: 1 and `np.int64(1)` are, 1 and "1" are not.
+        Values are compared as Python does: 1 equals `np.int64(1)` but not "1".
         """
         if self._code_of is None:
             self._code_of = {value: code for code, value in enumerate(self.tolist())}
@@ -67,7 +67,7 @@ class Ids:
     def sort_order(self) -> NDArray[np.int64]:
         """Return the codes in rising order of their ids.
 
-        Where ids of several types do not compare, they are in order of (type name, text).
+        Ids of types that cannot be compared are in order of (type name, text).
         """
         return series.sort_order(self.values)
 
@@ -76,7 +76,7 @@ class Ids:
 class Table:
     """Answers, one entry per row that has an answer.
 
-    The arrays may share memory with the caller's data: they are to be read, not written.
+    The arrays may share memory with the caller's data: do not write to them.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Table:
     numbers
         Further columns, NaN where there is no value.
     question_ids, worker_ids, panel_ids
-        What the codes stand for.
+        The ids of the codes.
     n_rows
         Number of rows read.
     n_missing
@@ -106,13 +106,13 @@ class Table:
     question: Indices
     worker: Indices
     answer: NDArray[np.float64]
-    row: NDArray[np.int64] | None
-    panel: Indices | None
-    numbers: dict[str, NDArray[np.float64]]
     question_ids: Ids
     worker_ids: Ids
-    panel_ids: Ids | None
     n_rows: int
-    n_missing: int
     kind: str
-    ordered: bool
+    n_missing: int = 0
+    row: NDArray[np.int64] | None = None
+    panel: Indices | None = None
+    panel_ids: Ids | None = None
+    numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    ordered: bool = True

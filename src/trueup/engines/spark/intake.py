@@ -376,18 +376,14 @@ def _known(
         given = {worker_variance: least.astype(np.float64)}
     workers = np.arange(len(ids))
     one_each = Table(
-        workers,
-        workers,
-        np.zeros(len(ids)),
-        None,
-        None,
-        given,
-        ids,
-        ids,
-        None,
-        len(ids),
-        0,
-        "",
-        False,
+        question=workers,
+        worker=workers,
+        answer=np.zeros(len(ids)),
+        question_ids=ids,
+        worker_ids=ids,
+        n_rows=len(ids),
+        kind="",
+        numbers=given,
+        ordered=False,
     )
     return known_variance(one_each, worker_variance)

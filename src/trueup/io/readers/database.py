@@ -14,6 +14,7 @@ from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.readers.delimited import DUCKDB_OFFLINE
 from trueup.io.readers.python_values import listed_source
 from trueup.io.readers.source import Source, one_line, unreadable
+from trueup.io.series import to_list
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ READING = (
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
 )
+# DuckDB has a table of this name, too.
 TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
 
 
@@ -48,18 +50,14 @@ def open_query(path: Path, head: bytes, query: Any) -> Source:
         )
     if not isinstance(query, str) or not query.strip() or "\0" in query:
         raise AnswersError(f"sql: found {quoted(query)}, must be a query such as SELECT ...")
-    return (_run_sqlite if kind == "SQLite" else _run_duckdb)(path, query)
+    return _RUN[kind](path, query)
 
 
 def no_query(path: Path, head: bytes) -> AnswersError:
     """Build the error for a database without a query; it names the tables there are."""
-    kind = database_kind(head)
+    kind = database_kind(head) or ""
     try:
-        if kind == "SQLite":
-            tables = _run_sqlite(path, TABLES).fetch(["name"], ())["name"].tolist()
-        else:
-            query = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-            tables = _run_duckdb(path, query).fetch(["table_name"], ())["table_name"].to_pylist()
+        tables = to_list(_RUN[kind](path, TABLES).fetch(["name"])["name"])
     except (AnswersError, ImportError):
         tables = []
     there = f" It holds {listing(tables, MOST_NAMES)}." if tables else ""
@@ -115,6 +113,9 @@ def _run_duckdb(path: Path, query: str) -> Source:
         family="SQL",
         ordered=False,
     )
+
+
+_RUN = {"SQLite": _run_sqlite, "DuckDB": _run_duckdb}
 
 
 def _no_table() -> AnswersError:

@@ -58,7 +58,7 @@ def sparse_table(
     answer_variance: Any = None,
     worker_variance: Any = None,
 ) -> Table:
-    """Read a `scipy.sparse` matrix workers x questions; what is stored is an answer, also a 0."""
+    """Read a `scipy.sparse` matrix workers x questions; every stored value is an answer, even 0."""
     if matrix.ndim != 2:
         raise AnswersError(
             f"answers: found a sparse array of {matrix.ndim} dimensions. Give workers x questions."
@@ -90,7 +90,7 @@ def _numbers(name: str, values: Any) -> Floats:
 
 
 def _per_worker(variance: Any, worker: Ints, n_workers: int) -> dict[str, Floats]:
-    """Lay one variance per row of the matrix out over the answers; a mapping is left to others."""
+    """Return the variance of the worker of each answer, from one per row of the matrix; mappings are read elsewhere."""
     if variance is None or hasattr(variance, "items"):
         return {}
     array = _numbers("worker_variance", variance)
@@ -128,7 +128,7 @@ def _table(
     panel: Ints | None = None,
     n_panels: int = 1,
 ) -> Table:
-    """Check the answers, and drop the numbers of questions and workers without any."""
+    """Check the answers, and leave out questions and workers without any."""
     if not len(answer):
         raise AnswersError("answers: there are none. Give at least one number.")
     large = ~(np.abs(answer) <= LARGEST_ANSWER)
@@ -147,14 +147,11 @@ def _table(
         question=question_code,
         worker=worker_code,
         answer=answer,
-        row=None,
         panel=panel,
         numbers=numbers,
         question_ids=Ids(questions),
         worker_ids=Ids(workers),
         panel_ids=None if panel is None else Ids(np.arange(n_panels)),
         n_rows=len(answer),
-        n_missing=0,
         kind="matrix",
-        ordered=True,
     )

@@ -242,12 +242,10 @@ def wide_table(
         answer=matrix[row, column],
         row=row,
         panel=panel,
-        numbers={},
         question_ids=question[1],
         worker_ids=worker[1],
         panel_ids=panel_ids,
         n_rows=len(row),
-        n_missing=0,
         kind="file",
         ordered=source.ordered,
     )
