@@ -18,24 +18,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("trueup-evidence"), help="folder for the page"
     )
-    parser.add_argument("--quick", action="store_true", help="few samples: a first look")
+    parser.add_argument("--quick", action="store_true", help="use few samples, for a preview")
     parser.add_argument(
         "--part",
         action="append",
         choices=[part.__name__ for part in PARTS],
-        help="run this part alone; may be given several times",
+        help="run only this part; may be repeated",
     )
-    parser.add_argument("--data", type=Path, help="folder with the real data sets, one folder each")
-    parser.add_argument("--samples", type=int, help="number of samples of each cell")
+    parser.add_argument("--data", type=Path, help="folder with one subfolder per real data set")
+    parser.add_argument("--samples", type=int, help="number of panels per cell")
     parser.add_argument("--seed", type=int, default=0, help="seed of the samples")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     page = run(
-        out=given.out,
-        quick=given.quick,
-        data=given.data,
-        samples=given.samples,
-        seed=given.seed,
-        parts=given.part,
+        out=options.out,
+        quick=options.quick,
+        data=options.data,
+        samples=options.samples,
+        seed=options.seed,
+        parts=options.part,
     )
     print(f"Written: {page}")
 

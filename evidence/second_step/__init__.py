@@ -1,7 +1,8 @@
-"""The evidence behind our second step, run again.
+"""The evidence for our second step, reproducible.
 
-`run` makes one offline page: where the second step helps, where it harms, how often its intervals hold, what each of
-its pieces is worth; plus tidy tables of all cells and a summary in Markdown. A rule is added in one line, see `rules`.
+`run` writes one offline page: where the second step helps, where it harms, how often its intervals contain the truth,
+and what each of its pieces contributes; plus tidy tables of all cells and a summary in Markdown. Add a rule with one
+line in `rules`.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidence.second_step.ablation import ablation
-from evidence.second_step.choice import first_step_choice
 from evidence.second_step.context import Context
-from evidence.second_step.known import known_variance
-from evidence.second_step.known_truths import gold_questions
-from evidence.second_step.offsets import biases
+from evidence.second_step.gain_share import share_of_gain
+from evidence.second_step.gold import gold_questions
+from evidence.second_step.method_choice import first_step_choice
+from evidence.second_step.priors import known_variance
 from evidence.second_step.real import real_data
-from evidence.second_step.share import share_of_gain
 from evidence.second_step.special import special_designs
 from evidence.second_step.summary import write_summary
 from evidence.second_step.synthetic import synthetic_grid
 from evidence.second_step.targets import figures_to_reach
+from evidence.second_step.worker_biases import biases
 from trueup.errors import MissingExtra, TrueupError, quoted
 from trueup.report.page import Section, write_page
 from trueup.study.tables import write_table
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "run"]
 
-#: In this order; the last one collects figures of those before it.
+#: In the order in which they run; the last one collects figures from the others.
 PARTS: tuple[Callable[[Context], Section], ...] = (
     synthetic_grid,
     real_data,
@@ -48,11 +49,11 @@ PARTS: tuple[Callable[[Context], Section], ...] = (
     figures_to_reach,
 )
 SAMPLES, QUICK_SAMPLES = 200, 20
-TITLE = "The second step on trial"
+TITLE = "The second step put to the test"
 INTRO = (
     "What our second step does to the estimates of many first steps, on simulated and on real answers. A ratio is the "
-    "mean squared error after the second step divided by that before it: below 1 it helps. Every table has the rows "
-    "where ours does worst first. Standard errors (±) are those of drawing other panels in the same way."
+    "mean squared error after the second step divided by that before it: below 1 it helps. Every table starts with the "
+    "rows where ours does worst. Standard errors (±) describe the variation between random sets of panels."
 )
 
 
@@ -66,22 +67,22 @@ def run(
     progress: bool = True,
     parts: Sequence[str] | None = None,
 ) -> Path:
-    """Run the study and write its page and tables.
+    """Run the study, and write its page and tables.
 
     Parameters
     ----------
     out : path
-        Folder for `index.html`, `summary.md`, `cells.csv`, tables of the parts that have no cells, and the finished
-        cells, with which a stopped run goes on. They count as long as the code they come from stays the same.
+        Folder for `index.html`, `summary.md`, `cells.csv`, tables of the parts without cells, and finished cells,
+        from which a stopped run resumes as long as the code has not changed.
     quick : bool
-        A small version, to see what it looks like.
+        Run a small version, as a preview.
     data : path, optional
         Folder with the real data sets, see `trueup.datasets.load`.
     samples : int, optional
-        Panels of a cell; default 200 (quick: 20).
+        Number of panels per cell; default 200 (quick: 20).
     seed : int
     progress : bool
-        Show bars, and the time each part took.
+        Show progress bars, and the time that each part took.
     parts : sequence of str, optional
         Names of the parts to run; default: all.
     """
@@ -111,10 +112,12 @@ def run(
         if progress:
             sys.stderr.write(f"{times[-1]} s\n")
     _write_tables(context)
-    # What is to be reached stands first.
+    # The targets come first on the page.
     if chosen[-1] is figures_to_reach:
         sections.insert(0, sections.pop())
-    how = f"{context.samples} panels a cell, seed {seed}" + (", the small version" if quick else "")
+    how = f"{context.samples} panels per cell, seed {seed}" + (
+        ", the small version" if quick else ""
+    )
     write_summary(folder / "summary.md", TITLE, f"{INTRO}\n\nThis run: {how}.", sections)
     return write_page(
         folder / "index.html",
@@ -134,7 +137,7 @@ def _chosen(names: Sequence[str] | None) -> list[Callable[[Context], Section]]:
 
 
 def _write_tables(context: Context) -> None:
-    """Write all cells and rows as CSV, and as Parquet for those who have pyarrow."""
+    """Write all cells and rows as CSV, and as Parquet if pyarrow is installed."""
     tables = {"cells": [{"part": part} | cell.row() for part, cell in context.cells]}
     tables |= context.rows
     if context.points:

@@ -1,4 +1,4 @@
-"""What each piece is worth: ours without one at a time."""
+"""Ablation: what each piece of our second step contributes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.second_step.cell_tables import first_few, group_by, mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import CATD_PAPER, SETS
 from evidence.second_step.rules import OURS, Ours, Without
-from evidence.second_step.words import by, mean, several
 from trueup.report.page import Figure, Section, Table
 from trueup.shrinkage import Mixture, Normal
 from trueup.study.harness import SecondStep
@@ -28,25 +28,25 @@ SPARSE = (
     Synthetic("sparse, biased", {"bias": 0.5, "answers_per_question": 3}),
     Synthetic("sparse, spammers", {"bias": 0.3, "answers_per_question": 4, "spammers": 0.2}),
 )
-BOLD, CHECK = "bolder priors", "check of bolder priors"
+BOLD, CHECK = "flexible priors", "check of flexible priors"
 RULES = {
-    BOLD: "a mixture may take the place of the normal prior",
-    CHECK: "a mixture has to earn its place on held-out workers",
+    BOLD: "a mixture may replace the normal prior",
+    CHECK: "a mixture must predict held-out workers better",
 }
 SAMPLES = 60
-#: A piece that costs less than this everywhere, in ratio and in coverage, is not worth having.
+#: A piece whose removal costs less than this everywhere, in ratio and in coverage, is not worth having.
 WORTH = 0.01
 
 
 def ablation(context: Context) -> Section:
-    """Run the reduced grid without each piece."""
+    """Run the reduced grid without each piece in turn."""
     steps = [
         SecondStep(OURS, None, Ours(caution=1.0)),
         SecondStep(BOLD, None, Normal(caution=1.0)),
         SecondStep(CHECK, None, Mixture(caution=1.0)),
         *(SecondStep(piece, Without(piece), Normal(caution=1.0)) for piece in PIECES),
     ]
-    sources, missing = context.here(("emotions",) if context.quick else SETS)
+    sources, missing = context.available(("emotions",) if context.quick else SETS)
     samples = min(context.samples, SAMPLES)
     grids: list[tuple[Sequence[Any], tuple[int, ...], tuple[int, ...]]] = [
         (context.synthetic(), (2, 3, 10), (5, 20, 50)),
@@ -71,19 +71,19 @@ def ablation(context: Context) -> Section:
     idle = [str(row[0]) for row in summary if _cost(row) < WORTH and float(str(row[6])) > -WORTH]
     return Section(
         title=(
-            "Each piece on trial: "
-            + (f"{len(idle)} of {len(what)} cost less than 1% to remove" if idle else "every one pays")
+            "Ablation: "
+            + (f"removing {len(idle)} of {len(what)} pieces costs less than 1%" if idle else "every piece pays")
         ),
         verdict=(
-            f"Wanted: every piece is worth {WORTH:.0%} somewhere. Less than {WORTH:.0%} in ratio and in coverage, for "
-            "every data set and first step, is lost without: "
-            f"{several(idle, most=len(what))}. A larger ratio or less coverage without a piece is what it is worth."
+            f"Target: every piece is worth {WORTH:.0%} somewhere. Removing these pieces costs less than {WORTH:.0%} in "
+            "ratio and in coverage, for every data set and first step: "
+            f"{first_few(idle, most=len(what))}. A larger ratio or less coverage without a piece is what it is worth."
         ),
         holds=not idle,
         text=(
-            f"{samples} panels a cell, the same for all; a change is the mean over the sizes of a data set and first "
-            "step. Pieces of the variance are removed with the normal prior, which is ours wherever no bolder prior "
-            f"has earned its place; {BOLD} and their check compare the adaptive rule with the normal prior and with "
+            f"{samples} panels per cell, the same for all; a change is the mean over the sizes of a data set and first "
+            "step. Pieces of the variance are removed with the normal prior, which is what ours uses unless a flexible "
+            f"prior predicts better; {BOLD} and their check compare the adaptive rule with the normal prior and with "
             f"an unchecked mixture. {missing}"
         ),
         figures=[
@@ -98,12 +98,12 @@ def ablation(context: Context) -> Section:
                     value="change",
                     rule=0.0,
                 ),
-                note="One point for each data set and first step. Right of the dashed line the piece is worth having.",
+                note="One point for each data set and first step. To the right of the dashed line the piece helps.",
             )
         ],
         tables=[
             Table(
-                "Without one piece at a time, the least useful first",
+                "Without one piece at a time, least useful first",
                 [
                     "piece", "what it does", "mean change of the ratio", "largest cost", "±", "where",
                     "largest loss of coverage", "where it covers less", "largest gain without it", "where it harms",
@@ -124,12 +124,12 @@ def _where(row: dict[str, Any]) -> str:
 
 
 def _changes(cells: Sequence[StudyCell], piece: str) -> list[dict[str, Any]]:
-    """Return the change without a piece for each data set and first step, with its error over the sizes."""
+    """Return the change without a piece for each data set and first step, with its standard error over sizes."""
     reference = OURS if piece in RULES else BOLD
     rows = []
-    for (source, method), each in by(cells, "source", "method").items():
-        before = {(c.n, c.m): c for c in each if c.step == reference}
-        after = {(c.n, c.m): c for c in each if c.step == piece}
+    for (source, method), group in group_by(cells, "source", "method").items():
+        before = {(c.n, c.m): c for c in group if c.step == reference}
+        after = {(c.n, c.m): c for c in group if c.step == piece}
         change = np.array([after[size].ratio - before[size].ratio for size in before])
         error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else float("nan")
         covered = mean(after[size].coverage for size in before)
@@ -148,19 +148,19 @@ def _changes(cells: Sequence[StudyCell], piece: str) -> list[dict[str, Any]]:
 
 
 def _summary(rows: Sequence[dict[str, Any]], piece: str, what: str) -> list[object]:
-    mine = [row for row in rows if row["piece"] == piece]
-    cost = max(mine, key=lambda row: row["change"])
-    gain = min(mine, key=lambda row: row["change"])
-    bare = min(mine, key=lambda row: row["coverage_change"])
+    part = [row for row in rows if row["piece"] == piece]
+    cost = max(part, key=lambda row: row["change"])
+    gain = min(part, key=lambda row: row["change"])
+    uncovered = min(part, key=lambda row: row["coverage_change"])
     return [
-        piece, what, round(mean(row["change"] for row in mine), 4), round(cost["change"], 3),
-        round(cost["change_se"], 3), _where(cost), round(bare["coverage_change"], 3), _where(bare),
+        piece, what, round(mean(row["change"] for row in part), 4), round(cost["change"], 3),
+        round(cost["change_se"], 3), _where(cost), round(uncovered["coverage_change"], 3), _where(uncovered),
         round(gain["change"], 3), _where(gain),
     ]  # fmt: skip
 
 
 def _largest(rows: Sequence[dict[str, Any]], most: int = 25) -> Table:
-    """List where a piece does harm first, then where it is worth most."""
+    """List where removing a piece helps most, then where it costs most."""
     order = sorted(rows, key=lambda row: row["change"])
     shown = [*order[: most // 2], *order[: -(most // 2) - 1 : -1]]
     return Table(

@@ -1,4 +1,4 @@
-"""The best that can be done: posterior means under the true prior, with variances that are known."""
+"""The best possible estimates: posterior means under the true prior, with known variances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NormalMixture:
-    """A prior of normal components; a component of standard deviation 0 is a point."""
+    """A prior of normal components; a component with standard deviation 0 is a point."""
 
     weights: tuple[float, ...]
     means: tuple[float, ...]
@@ -28,16 +28,16 @@ class NormalMixture:
         mu, tau2 = np.array(self.means)[:, None], np.array(self.sds)[:, None] ** 2
         total = v + tau2
         log = np.log(self.weights)[:, None] - 0.5 * (np.log(total) + (x - mu) ** 2 / total)
-        belongs = np.exp(log - log.max(axis=0))
-        belongs /= belongs.sum(axis=0)
-        each = mu + tau2 / total * (x - mu)
-        result: Floats = (belongs * each).sum(axis=0)
+        probability = np.exp(log - log.max(axis=0))
+        probability /= probability.sum(axis=0)
+        means = mu + tau2 / total * (x - mu)
+        result: Floats = (probability * means).sum(axis=0)
         return result
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """An exponential prior from 0 on: the posterior is a normal cut off at 0."""
+    """An exponential prior: the posterior is a normal distribution truncated at 0."""
 
     mean: float
 
@@ -47,8 +47,8 @@ class Exponential:
 
         sd = np.sqrt(v)
         middle = x - v / self.mean
-        at = middle / sd
-        ratio = np.exp(-0.5 * at**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(at))
+        z = middle / sd
+        ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
         result: Floats = middle + sd * ratio
         return result
 

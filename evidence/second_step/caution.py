@@ -1,7 +1,7 @@
 """How much of the step to take: mean ratios against the caution factor.
 
-The estimates of a panel are a straight line in the caution factor, so that the risk of a cell is a parabola, known
-everywhere from three of its values.
+The estimates of a panel are linear in the caution factor, so the risk of a cell is a parabola, which three values
+determine.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import lines
 from evidence.second_step.rules import OURS, SHIPPED
-from evidence.second_step.words import mean
 from trueup.report.page import Figure, Table
 from trueup.shrinkage.normal import CAUTION
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 FACTORS = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
 RUN = {"ours, 0.3": 0.3, SHIPPED: CAUTION, OURS: 1.0}
-ALL = "mean of the sets"
+ALL = "mean of the data sets"
 
 
 def caution_rows(cells: Sequence[StudyCell]) -> list[dict[str, Any]]:
-    """Return the mean ratio of each data set at each factor, and the mean of the sets."""
+    """Return the mean ratio of each data set at each factor, and the mean over data sets."""
     found: dict[tuple[str, int, int, str], dict[str, float]] = {}
     for cell in cells:
         found.setdefault((cell.source, cell.n, cell.m, cell.method), {})[cell.step] = cell.ratio
     rows: list[dict[str, Any]] = []
     for source in dict.fromkeys(cell.source for cell in cells):
-        here = [each for (name, *_), each in found.items() if name == source]
-        ratios = np.array([[each[step] for step in RUN] for each in here])
+        by_step = [steps for (name, *_), steps in found.items() if name == source]
+        ratios = np.array([[steps[step] for step in RUN] for steps in by_step])
         curve = np.polynomial.Polynomial.fit(
             list(RUN.values()), ratios.mean(axis=0), 2, domain=[-1, 1]
         )
@@ -49,7 +49,7 @@ def caution_figure(rows: Sequence[dict[str, Any]]) -> Figure:
     """Draw the mean ratio against the factor."""
     best = min((row for row in rows if row["data"] == ALL), key=lambda row: row["ratio"])
     return Figure(
-        f"How much of the step to take: over all sets the mean ratio is smallest at {best['factor']}",
+        f"How much of the step to take: over all data sets the mean ratio is smallest at {best['factor']}",
         lines(
             sorted(rows, key=lambda row: row["data"] != ALL), x="factor", y="ratio", colour="data"
         ),

@@ -1,4 +1,4 @@
-"""Charts of the study, as Vega-Lite: lines with a reference, in panels; marks in a row for each name."""
+"""Vega-Lite charts of the study: lines in panels with a reference line, and rows of marks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 190
 ROW = 22
-#: What fields are called at axes and legends, where that is not their name.
+#: Titles of fields on axes and legends, where they differ from the name of the field.
 TITLES = {
     "n": "workers (n)",
     "m": "questions (m)",
@@ -18,7 +18,7 @@ TITLES = {
     "step": "second step",
     "method": "first step",
     "source": "data",
-    "factor": "part of the step that is taken",
+    "factor": "fraction of the step",
     "change": "change of the ratio",
 }
 
@@ -34,7 +34,7 @@ def lines(
     log_y: bool = False,
     columns: int = 3,
 ) -> dict[str, Any]:
-    """Draw a line for each colour against x, in equal steps, with a dashed line at `rule`; a view for each panel."""
+    """Draw a line for each colour against x (ordinal), with a dashed line at `rule`; one view per panel."""
     shown = [row for row in rows if row[y] == row[y]]
     scale: dict[str, Any] = {"type": "log"} if log_y else {"zero": False}
     encoding = {
@@ -87,7 +87,7 @@ def marks(
     rule: float | None = 1.0,
     log: bool = False,
 ) -> dict[str, Any]:
-    """Draw points in one row for each name, with a dashed line at `rule`."""
+    """Draw points in one row per name, with a dashed line at `rule`."""
     shown = [row for row in rows if row[value] == row[value]]
     names = list(dict.fromkeys(row[name] for row in shown))
     scale: dict[str, Any] = {"type": "log"} if log else {"zero": False}

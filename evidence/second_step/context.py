@@ -1,4 +1,4 @@
-"""What the parts of the study share: how much to sample, where the data are, what was found so far."""
+"""Settings and results that the parts of the study share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Ints
     from trueup.study.sources import PanelSource
 
-#: True values that are simulated, by name: options of `trueup.simulate`.
+#: Simulated true values, by name: options of `trueup.simulate`.
 TRUTHS: dict[str, dict[str, Any]] = {
     "constant": {"truth": "constant"},
     "N(0, 0.09)": {"truth_scale": 0.3},
@@ -39,11 +39,11 @@ TRUTHS: dict[str, dict[str, Any]] = {
 }
 #: Standard deviation of the biases of simulated workers.
 BIAS = 0.3
-#: The real data sets, and those of them in which few workers share many questions.
+#: The real data sets, and those in which few workers share many questions.
 SETS = ("groceries", "dots", "pies", "calories", "population", "emotions", "nflx_public")
 SPARSE = ("calories", "population")
 CATD_PAPER = CATD(preset="paper")
-# Source files whose change makes finished cells worthless.
+# Source files on which finished cells depend.
 RESULTS_FROM = (
     "algorithms/", "answers/", "core/", "datasets/", "engines/", "pipeline/", "shrinkage/", "variance/",
     "study/harness.py", "study/sources.py",
@@ -51,7 +51,7 @@ RESULTS_FROM = (
 
 
 def fingerprint() -> str:
-    """Return a short name of the code that results come from."""
+    """Return a short hash of the code that produces the results."""
     home = Path(trueup.__file__).parent
     code = sha256()
     for path in sorted(home.rglob("*.py")):
@@ -64,7 +64,7 @@ def fingerprint() -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A figure that was found, and the range it should be in."""
+    """A figure, and the range it should be in."""
 
     number: int
     what: str
@@ -75,22 +75,22 @@ class Point:
 
 @dataclass
 class Context:
-    """Sizes and places of one run, and what came out so far.
+    """Settings and results of one run.
 
     Attributes
     ----------
     samples : int
-        Panels of a cell.
+        Number of panels per cell.
     rules : sequence of SecondStep
-        What is judged on the synthetic grid and on real data.
+        Second steps to evaluate on the synthetic grid and on real data.
     cells : list
         Part and result of each cell of the grids.
     rows : dict
         Tidy tables of the other parts, by name.
     points : list of Point
-        Figures with a range they should be in.
+        Figures with their target ranges.
     code : str
-        Name of the code that results come from.
+        Hash of the code that produces the results.
     """
 
     out: Path
@@ -108,7 +108,7 @@ class Context:
 
     @property
     def finished(self) -> Path:
-        """The folder of finished cells; another one whenever the code that makes them has changed."""
+        """The folder of finished cells; a new one whenever the code has changed."""
         return self.out / f"finished-{self.code}"
 
     def cells_of(
@@ -122,7 +122,7 @@ class Context:
         samples: int | None = None,
         fewer: dict[str, int] | None = None,
     ) -> list[StudyCell]:
-        """Run a grid and remember its cells."""
+        """Run a grid; keep and return its cells."""
         grid = StudyGrid(
             sources=sources,
             sizes=sizes,
@@ -139,48 +139,48 @@ class Context:
     def rows_of(
         self, part: str, tasks: Iterable[tuple[str, Callable[[], list[dict[str, Any]]]]]
     ) -> list[dict[str, Any]]:
-        """Run tasks that make rows, but those that are finished, and remember the rows."""
+        """Run tasks that return rows, except finished ones; keep and return the rows."""
         store = Store(self.finished, part)
         rows: list[dict[str, Any]] = []
         for name, task in tasks:
             key = f"{name}, {self.samples} samples, seed {self.seed}"
-            found = store.find(key)
-            if found is None:
-                found = task()
-                store.keep(key, found)
-            rows += found
+            new = store.find(key)
+            if new is None:
+                new = task()
+                store.keep(key, new)
+            rows += new
         self.rows[part] = rows
         return rows
 
     def synthetic(
         self, names: Iterable[str] | None = None, *, bias: float = BIAS
     ) -> list[Synthetic]:
-        """Return simulators of these truths, or of all."""
+        """Return simulators of some truths, by default of all."""
         names = TRUTHS if names is None else names
         return [Synthetic(name, TRUTHS[name] | ({"bias": bias} if bias else {})) for name in names]
 
     def real(self, name: str) -> Sampled:
-        """Load a data set, and keep the questions whose truth is known."""
+        """Return a data set, restricted to the questions with known truth."""
         if name not in self._loaded:
             try:
                 self._loaded[name] = _load(name, self.data)
             except TrueupError as error:
                 self._loaded[name] = error
-        found = self._loaded[name]
-        if isinstance(found, TrueupError):
-            raise found
-        return found
+        loaded = self._loaded[name]
+        if isinstance(loaded, TrueupError):
+            raise loaded
+        return loaded
 
-    def here(self, names: Iterable[str]) -> tuple[list[Sampled], str]:
-        """Load the data sets that are here, and say which are not."""
-        found, missing = [], []
+    def available(self, names: Iterable[str]) -> tuple[list[Sampled], str]:
+        """Return the available data sets, and a sentence about the others."""
+        sources, missing = [], []
         for name in names:
             try:
-                found.append(self.real(name))
+                sources.append(self.real(name))
             except TrueupError:
                 missing.append(name)
-        sentence = f"Not run, because the data are not here: {', '.join(missing)}."
-        return found, sentence if missing else ""
+        sentence = f"Not run, because the data are not available: {', '.join(missing)}."
+        return sources, sentence if missing else ""
 
 
 def _load(name: str, data: str | None) -> Sampled:

@@ -1,4 +1,4 @@
-"""Designs that `trueup.simulate` does not have: other noise, uneven questions, things known of the questions."""
+"""Designs that `trueup.simulate` does not have: other noise, uneven questions, groups and covariates."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ GROUPS, GROUP_SD, INSIDE_SD = 5, 5.0, 0.5
 SLOPE = 2.0
 
 
-class Panels(NamedTuple):
-    """Answers, panels x workers x questions, the truths, panels x questions, and what the Bayes rule says."""
+class SimulatedPanels(NamedTuple):
+    """Answers (panels x workers x questions), truths (panels x questions) and, if known, the Bayes estimates."""
 
     answers: Floats
     truth: Floats
@@ -31,31 +31,31 @@ class Panels(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """A source made by a function of its own.
+    """A source of panels that a function simulates.
 
-    `knows` returns what is known of the questions of a panel of m, the same for all panels.
+    `knows` returns groups or covariates of the m questions of a panel, the same for all panels.
     """
 
     name: str
-    make: Callable[[np.random.Generator, int, int, int], Panels]
+    make: Callable[[np.random.Generator, int, int, int], SimulatedPanels]
     knows: Callable[[int], dict[str, Any]] | None = None
 
     def fits(self, n: int, m: int) -> bool:
-        """Any size can be made."""
+        """Return whether the size is positive: any such panel can be simulated."""
         return n >= 1 and m >= 1
 
     def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
-        """Make panels."""
+        """Simulate panels."""
         made = self.make(np.random.default_rng(seed), panels, n, m)
         return Drawn(Answers.from_matrix(made.answers), made.truth.ravel())
 
     def known(self, drawn: Drawn) -> dict[str, Any]:
-        """Return what is known of the questions."""
+        """Return the groups or covariates of the questions."""
         if self.knows is None:
             return {}
         panels = drawn.answers.n_panels
-        each = self.knows(drawn.answers.n_questions // panels)
-        return {name: np.concatenate([value] * panels) for name, value in each.items()}
+        of_panel = self.knows(drawn.answers.n_questions // panels)
+        return {name: np.concatenate([value] * panels) for name, value in of_panel.items()}
 
     def bayes_ratio(self, panels: int, n: int, m: int, seed: int) -> tuple[float, float]:
         """Return the ratio of risks of the Bayes rule after the plain mean, and its standard error; NaN if unknown."""
@@ -77,8 +77,8 @@ class Labelled(Sampled):
     def known(self, drawn: Drawn) -> dict[str, Any]:
         """Return the group of each question."""
         source = drawn.answers.question_source
-        assert source is not None  # noqa: S101  panels say where they come from
-        assert self.labels is not None  # noqa: S101  what it is made for
+        assert source is not None  # noqa: S101  set for panels
+        assert self.labels is not None  # noqa: S101  always given
         return {"groups": self.labels[source]}
 
 
@@ -97,10 +97,10 @@ def _answers(
     return truth[:, None, :] + np.sqrt(variance)[:, :, None] * error, variance
 
 
-def uneven(scale: float) -> Callable[[np.random.Generator, int, int, int], Panels]:
-    """From 1 to 100 answers per question, their number uniform on the scale of logarithms."""
+def uneven(scale: float) -> Callable[[np.random.Generator, int, int, int], SimulatedPanels]:
+    """Return a design with 1 to 100 answers per question, log-uniform."""
 
-    def make(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
+    def make(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
         truth = rng.normal(0.0, scale, (panels, m))
         x, variance = _answers(rng, truth, n)
         counts = np.exp(rng.uniform(0.0, np.log(101.0), (panels, m))).astype(int)
@@ -108,67 +108,69 @@ def uneven(scale: float) -> Callable[[np.random.Generator, int, int, int], Panel
         given = order < counts[:, None, :]
         x = np.where(given, x, np.nan)
         v = (variance[:, :, None] * given).sum(axis=1) / counts**2
-        return Panels(x, truth, normal(scale)(np.nanmean(x, axis=1).ravel(), v.ravel()))
+        return SimulatedPanels(x, truth, normal(scale)(np.nanmean(x, axis=1).ravel(), v.ravel()))
 
     return make
 
 
-def heavy_noise(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """Errors with Student's distribution, three degrees of freedom."""
+def heavy_noise(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate errors with Student's distribution, three degrees of freedom."""
     truth = rng.normal(size=(panels, m))
 
     def errors(size: tuple[int, ...]) -> Floats:
         drawn: Floats = rng.standard_t(3, size) / np.sqrt(3.0)
         return drawn
 
-    return Panels(_answers(rng, truth, n, errors)[0], truth)
+    return SimulatedPanels(_answers(rng, truth, n, errors)[0], truth)
 
 
-def spammers(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """Three workers of ten answer anything between -10 and 10."""
+def spammers(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate 30% spammers, whose answers are uniform between -10 and 10."""
     truth = rng.normal(size=(panels, m))
     x, _ = _answers(rng, truth, n)
     spam = rng.random((panels, n, 1)) < 0.3
-    return Panels(np.where(spam, rng.uniform(-10.0, 10.0, x.shape), x), truth)
+    return SimulatedPanels(np.where(spam, rng.uniform(-10.0, 10.0, x.shape), x), truth)
 
 
-def gross(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """One answer in twenty has fifteen times the error."""
+def gross(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate gross errors: one answer in twenty has 15 times the error."""
     truth = rng.normal(size=(panels, m))
 
     def errors(size: tuple[int, ...]) -> Floats:
         large = rng.random(size) < 0.05
         return rng.standard_normal(size) * np.where(large, 15.0, 1.0)
 
-    return Panels(_answers(rng, truth, n, errors)[0], truth)
+    return SimulatedPanels(_answers(rng, truth, n, errors)[0], truth)
 
 
-def grouped(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """Five groups with means of their own."""
+def grouped(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate five groups with different means."""
     group = group_labels(m)["groups"]
     centre = rng.normal(0.0, GROUP_SD, (panels, GROUPS))[:, group]
     truth = centre + rng.normal(0.0, INSIDE_SD, (panels, m))
     x, variance = _answers(rng, truth, n)
     v = (variance.sum(axis=1) / n**2)[:, None]
     away = x.mean(axis=1) - centre
-    return Panels(x, truth, centre + INSIDE_SD**2 / (INSIDE_SD**2 + v) * away)
+    return SimulatedPanels(x, truth, centre + INSIDE_SD**2 / (INSIDE_SD**2 + v) * away)
 
 
-def plain(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """Truths N(0, 1), whatever is said of the questions."""
+def plain(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate truths N(0, 1), independent of groups and covariates."""
     truth = rng.normal(size=(panels, m))
     x, variance = _answers(rng, truth, n)
     v = np.repeat(variance.sum(axis=1) / n**2, m)
-    return Panels(x, truth, normal(1.0)(x.mean(axis=1).ravel(), v))
+    return SimulatedPanels(x, truth, normal(1.0)(x.mean(axis=1).ravel(), v))
 
 
-def sloped(rng: np.random.Generator, panels: int, n: int, m: int) -> Panels:
-    """Truths on a line through a number known of each question, but for 0.5."""
+def sloped(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate truths linear in the covariate, with residual standard deviation 0.5."""
     line = SLOPE * covariate(m)["covariates"][:, 0]
     truth = line + rng.normal(0.0, INSIDE_SD, (panels, m))
     x, variance = _answers(rng, truth, n)
     v = (variance.sum(axis=1) / n**2)[:, None]
-    return Panels(x, truth, line + INSIDE_SD**2 / (INSIDE_SD**2 + v) * (x.mean(axis=1) - line))
+    return SimulatedPanels(
+        x, truth, line + INSIDE_SD**2 / (INSIDE_SD**2 + v) * (x.mean(axis=1) - line)
+    )
 
 
 def group_labels(m: int) -> dict[str, Any]:

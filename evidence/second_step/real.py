@@ -1,23 +1,23 @@
-"""Real answers: sub-panels of seven data sets, eight first steps; where shrinking can help and where it cannot."""
+"""Real answers: sub-panels of seven data sets, eight first steps; where shrinkage can help and where it cannot."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from evidence.second_step.caution import caution_figure, caution_rows, caution_table
+from evidence.second_step.cell_tables import (
+    averages,
+    cell_label,
+    clearly_above,
+    first_few,
+    group_by,
+    mean,
+    median,
+    worst_cells,
+)
 from evidence.second_step.charts import lines
 from evidence.second_step.context import CATD_PAPER, SETS, Point
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Ours
-from evidence.second_step.words import (
-    averages,
-    beyond,
-    by,
-    mean,
-    median,
-    named,
-    several,
-    worst_cells,
-)
 from trueup.errors import TrueupError
 from trueup.report.page import Figure, Section, Table
 from trueup.study.harness import SecondStep
@@ -33,17 +33,17 @@ METHODS: tuple[str | Algorithm, ...] = (
     "mean", "median", "crh", CATD_PAPER, "gtm", "iptd", "kdem", "native",
 )  # fmt: skip
 KDEM_SAMPLES = 40
-#: A third size of the step: with it the risk at every other size is known.
+#: A third size of the step, which determines the risk at every other size.
 SMALL = SecondStep("ours, 0.3", None, Ours(caution=0.3))
-# A gain of the best linear step below this is too small to have a share of.
+# Smallest gain of the best linear step of which a share is computed.
 GAIN = 0.03
 
 
 def real_data(context: Context) -> Section:
-    """Run all second steps on the real data sets that are here."""
-    sources, missing = context.here(SETS)
+    """Run all second steps on the available real data sets."""
+    sources, missing = context.available(SETS)
     if not sources:
-        raise TrueupError(f"none of the data sets is here ({', '.join(SETS)})")
+        raise TrueupError(f"none of the data sets is available ({', '.join(SETS)})")
     sizes = [(n, m) for n in (2, 3, 5, 10, 20) for m in (5, 10, 20, 50, 140)]
     methods = METHODS
     if context.quick:
@@ -59,9 +59,9 @@ def real_data(context: Context) -> Section:
     names = [step.name for step in context.rules]
     mine = [cell for cell in cells if cell.step == OURS]
     can = [cell for cell in mine if cell.oracle_b > 0]
-    above, hurt = beyond(can), [cell for cell in mine if cell.oracle_b <= 0]
+    above, hurt = clearly_above(can), [cell for cell in mine if cell.oracle_b <= 0]
     table = {
-        step: (mean(c.ratio for c in cells if c.step == step), len(beyond(_of(cells, step))))
+        step: (mean(c.ratio for c in cells if c.step == step), len(clearly_above(_of(cells, step))))
         for step in names
     }
     curve = caution_rows(cells)
@@ -77,18 +77,19 @@ def real_data(context: Context) -> Section:
             f"printed; {len(above)} of {len(can)} cells that can be helped are harmed"
         ),
         verdict=(
-            "Wanted: no harm where shrinking can help. Where the best linear step in hindsight shrinks (B > 0, "
-            f"{len(can)} of {len(mine)} cells), ours is above 1 beyond two standard errors in "
-            f"{len(above)} cells: {several([named(cell) for cell in above])}. In the other {len(hurt)} "
-            "cells the workers share an error that makes every shrinkage do harm: mean ratio "
+            "Target: no harm where shrinkage can help. Where the best linear step in hindsight shrinks (B > 0, "
+            f"{len(can)} of {len(mine)} cells), ours is above 1 by more than two standard errors in "
+            f"{len(above)} cells: {first_few([cell_label(cell) for cell in above])}. In the other {len(hurt)} "
+            "cells the workers share an error that makes every shrinkage harmful: mean ratio "
             f"{mean(c.ratio for c in hurt):.3f}, worst {max((c.ratio for c in hurt), default=1.0):.2f}. Mean ratio "
-            f"over all cells, and share of cells above 1 beyond two standard errors: {overall}."
+            f"over all cells, and share of cells above 1 by more than two standard errors: {overall}."
         ),
         holds=None if above else True,
         text=(
-            f"Random sub-panels of n workers and m questions, {context.samples} a cell (KDEm at most {KDEM_SAMPLES}). "
-            "In calories and population n random answers to each question are drawn instead of n workers; population "
-            "on the scale log(1 + x), emotions inside its blocks, nflx_public against the mean of the other subjects. "
+            f"Random sub-panels of n workers and m questions, {context.samples} per cell (KDEm at most "
+            f"{KDEM_SAMPLES}). In calories and population n random answers to each question are drawn instead of n "
+            "workers; population is on the scale log(1 + x), emotions within its blocks, nflx_public against the mean "
+            "of the other subjects. "
             f"B is estimated from the same panels, which favours every second step a little. {missing}"
         ),
         figures=[*_figures(cells, names), caution_figure(curve)],
@@ -120,29 +121,29 @@ def _figures(cells: Sequence[StudyCell], names: Sequence[str]) -> list[Figure]:
         Figure(
             "Risk after / before the second step against the number of workers, by data set",
             lines(ratios, x="n", y="ratio", colour="step", panel="source"),
-            note="Median over first steps and numbers of questions, without psi_H, beside whose ratios the others "
-            "could not be told apart. Below the dashed line the second step helps. Best linear is the best common "
-            "factor in hindsight; where it lies below 1 although all others lie above, it moves estimates apart.",
+            note="Median over first steps and numbers of questions, without psi_H, whose large ratios would hide the "
+            "others. Below the dashed line the second step helps. Best linear is the best common factor in hindsight; "
+            "where it is below 1 although all others are above, it moves estimates away from each other.",
         ),
         Figure(
             "Coverage of the 95% intervals of ours, by data set",
             lines(covered, x="n", y="coverage", colour="source", rule=0.95),
-            note="Averaged over first steps and numbers of questions. An error that all workers share is not in the "
-            "intervals, and the more workers there are the larger it is beside them.",
+            note="Averaged over first steps and numbers of questions. The intervals do not contain the error that all "
+            "workers share, which matters more as the number of workers grows.",
         ),
     ]
 
 
 def _summary(cells: Sequence[StudyCell], names: Sequence[str]) -> Table:
-    """Cells that can be helped and cells that cannot, by data set."""
+    """Return a table of the cells that shrinkage can and cannot help, by data set."""
     rows = []
-    for (source,), each in by(cells, "source").items():
+    for (source,), each in group_by(cells, "source").items():
         can = [cell for cell in each if cell.oracle_b > 0]
         cannot = [cell for cell in each if cell.oracle_b <= 0]
         row: list[object] = [source, len(_of(can, OURS))]
         for step in names:
             mine = _of(can, step)
-            share = len(beyond(mine)) / len(mine) if mine else float("nan")
+            share = len(clearly_above(mine)) / len(mine) if mine else float("nan")
             row += [f"{share:.0%}" if mine else "–", _worst(mine), _mean(mine)]
         row.append(round(mean(cell.oracle for cell in _of(can, OURS)), 3))
         row.append(len(_of(cannot, OURS)))
@@ -168,10 +169,10 @@ def _worst(cells: Sequence[StudyCell]) -> float:
 
 
 def _by_method(cells: Sequence[StudyCell]) -> Table:
-    """Ratios of each first step, averaged over m."""
+    """Return a table of the ratios of each first step, averaged over m."""
     workers = sorted({cell.n for cell in cells})
     rows = []
-    for (source, method), each in by(cells, "source", "method").items():
+    for (source, method), each in group_by(cells, "source", "method").items():
         row: list[object] = [source, method]
         for n in workers:
             mine = [cell for cell in _of(each, OURS) if cell.n == n]
@@ -193,7 +194,7 @@ def _by_method(cells: Sequence[StudyCell]) -> Table:
 
 def _share_of_oracle(cells: Sequence[StudyCell]) -> Table:
     rows = []
-    for (method,), each in by(_of(cells, OURS), "method").items():
+    for (method,), each in group_by(_of(cells, OURS), "method").items():
         worth = [cell for cell in each if cell.oracle_b > 0 and 1 - cell.oracle > GAIN]
         best = sum(1 - cell.oracle for cell in worth)
         share = sum(1 - cell.ratio for cell in worth) / best if worth else float("nan")
@@ -210,7 +211,7 @@ def _coverage(mine: Sequence[StudyCell]) -> Table:
     workers = sorted({cell.n for cell in mine})
     rows = [
         [source, *(round(mean(c.coverage for c in each if c.n == n), 2) for n in workers)]
-        for (source,), each in by(mine, "source").items()
+        for (source,), each in group_by(mine, "source").items()
     ]
     return Table(
         "Coverage of the 95% intervals of ours, averaged over first steps and m",
@@ -237,9 +238,9 @@ def _points(context: Context, cells: Sequence[StudyCell]) -> None:
     note("emotions, plain mean, n = 10", average("emotions", "mean", 10), 0.0, 1.02)
     nflx = [cell for cell in cells if cell.source == "nflx_public" and cell.step == OURS]
     if nflx:
-        above = beyond(nflx)
-        text = f"Cells of nflx_public above 1 beyond two standard errors, of {len(nflx)}"
-        found = f"{len(above)} ({several([named(cell) for cell in above])})"
+        above = clearly_above(nflx)
+        text = f"Cells of nflx_public above 1 by more than two standard errors, of {len(nflx)}"
+        found = f"{len(above)} ({first_few([cell_label(cell) for cell in above])})"
         context.points.append(Point(7, text, found, "0", not above))
     pies = mean(
         c.ratio

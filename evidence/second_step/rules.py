@@ -1,7 +1,7 @@
-"""The second steps that are judged: one tuple.
+"""The second steps to evaluate, in one tuple.
 
-To judge another rule, add a line to `RULES`: a name, a variance rule (None is the rule's own) and a shrink rule. It is
-then run in every cell of the synthetic grid and of the real data, and has its column in their tables::
+To evaluate another rule, add a line to `RULES`: a name, a variance rule (None: the default of the shrink rule) and a
+shrink rule. It then runs in every cell of the synthetic grid and of the real data, and gets a column in their tables::
 
     RULES = (*RULES, SecondStep("sure", "moderated", Sure()))
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Last:
-    """The last prior that was fitted, and to what."""
+    """The last fitted prior, and the data it was fitted to."""
 
     key: tuple[object, ...] = ()
     prior: Any = None
@@ -35,9 +35,9 @@ class _Last:
 
 @dataclass(frozen=True)
 class Ours(ShrinkRule):
-    """The adaptive rule with some caution; rules that differ by their caution alone share the fit.
+    """The adaptive rule with a caution factor; rules that differ only in this factor share the fit.
 
-    The prior does not depend on the caution, and in a study the same panels come several times in a row.
+    The prior does not depend on the caution, and a study uses the same panels several times in a row.
     """
 
     caution: float = 1.0
@@ -47,7 +47,7 @@ class Ours(ShrinkRule):
     needs_holdout = True
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
-        """Fit the adaptive rule, or take the last fit if it was to the same."""
+        """Fit the adaptive rule, or reuse the last fit if the data are the same."""
         given = [x, v, panels, *(known.get(name) for name in ("v_interval", "nu", "groups"))]
         halves = known.get("halves")
         given += [known.get("covariates"), None if halves is None else halves.x]
@@ -62,10 +62,10 @@ class Ours(ShrinkRule):
 
 @dataclass(frozen=True)
 class Unaware(Ours):
-    """The same without the groups and covariates of the questions."""
+    """The adaptive rule without the groups and covariates of the questions."""
 
     def fit(self, x: Floats, v: Floats, *, panels: Ints | None = None, **known: Any) -> Prior:
-        """Fit as if nothing were known of the questions."""
+        """Fit without groups and covariates."""
         return super().fit(x, v, panels=panels, **known | {"groups": None, "covariates": None})
 
 
@@ -82,7 +82,7 @@ class Without:
 
 @dataclass(frozen=True)
 class KnownVariance:
-    """A variance that is known, the same for all questions."""
+    """A known variance, the same for all questions."""
 
     value: float
 

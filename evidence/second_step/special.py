@@ -1,4 +1,4 @@
-"""Designs beyond complete panels of normal noise: uneven questions, bad workers, groups and covariates."""
+"""Designs beyond complete panels with normal noise: uneven questions, bad workers, groups and covariates."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evidence.second_step import designs
+from evidence.second_step.cell_tables import cell_label, clearly_above, first_few, group_by, mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import Point
 from evidence.second_step.designs import Design, Labelled
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Unaware
-from evidence.second_step.words import beyond, by, mean, named, several
 from trueup.errors import TrueupError
 from trueup.report.page import Figure, Section, Table
 from trueup.study.harness import SecondStep
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from evidence.second_step.context import Context
     from trueup.study.harness import StudyCell
 
-UNAWARE = "ours, told nothing"
+UNAWARE = "ours, without them"
 ROBUST = ("mean", "median", "native")
-#: Each design with its size, first steps, and name.
 UNEVEN = [
     Design(f"1 to 100 answers, truth N(0, {scale**2:.3g})", designs.uneven(scale))
     for scale in (0.3, 1.0, 3.0)
@@ -39,12 +38,12 @@ INFORMED = [
     Design("useless covariate", designs.plain, designs.covariate),
 ]
 EMOTIONS = "emotions, seven scales as groups"
-# Questions of emotions come in runs of this many for each scale.
+# Number of consecutive questions of emotions with the same scale.
 RUN = 100
 
 
 def special_designs(context: Context) -> Section:
-    """Run the designs."""
+    """Run all second steps on these designs."""
     steps = [step for step in context.rules if step.name in (PRINTED, RIGHT, OURS)]
     told = [*steps, SecondStep(UNAWARE, None, Unaware(caution=1.0))]
     few = min(context.samples, 10 if context.quick else 100)
@@ -62,24 +61,24 @@ def special_designs(context: Context) -> Section:
     try:
         source = _emotions(context)
     except TrueupError:
-        text = "Not run, because the data are not here: emotions."
+        text = "Not run, because the data are not available: emotions."
     else:
         sizes = [(n, 140) for n in ((3,) if context.quick else (2, 3, 5, 10))]
         cells += context.cells_of("special_designs", [source], sizes, ["mean"], told, samples=few)
     rows, chart = _rows(cells, bayes)
     mine = {(c.source, c.method): c for c in cells if c.step == OURS and c.source != EMOTIONS}
-    above = beyond(cell for cell in cells if cell.step == OURS)
+    above = clearly_above(cell for cell in cells if cell.step == OURS)
     _points(context, cells, bayes)
     gaps = [mine[design.name, "mean"].ratio - bayes[design.name] for design in UNEVEN]
     return Section(
         title=(
             f"Special designs: within {max(gaps):.2f} of the Bayes rule where questions have 1 to 100 answers; known "
-            f"groups take the ratio to {mine['five groups', 'mean'].ratio:.2f}, a covariate to "
+            f"groups lower the ratio to {mine['five groups', 'mean'].ratio:.2f}, a covariate to "
             f"{mine['useful covariate', 'mean'].ratio:.2f}"
         ),
         verdict=(
-            "Wanted: no harm, and a gain by what is known of the questions. Above 1 beyond two standard errors: "
-            f"{several([named(cell) for cell in above])}. Known groups take the "
+            "Target: no harm, and a gain from groups and covariates. Above 1 by more than two standard errors: "
+            f"{first_few([cell_label(cell) for cell in above])}. Known groups lower the "
             f"ratio from {_unaware(cells, 'five groups'):.2f} to {mine['five groups', 'mean'].ratio:.2f} (Bayes "
             f"{bayes['five groups']:.2f}), a useful covariate from {_unaware(cells, 'useful covariate'):.2f} to "
             f"{mine['useful covariate', 'mean'].ratio:.2f} (Bayes {bayes['useful covariate']:.2f}); useless ones "
@@ -88,23 +87,23 @@ def special_designs(context: Context) -> Section:
         ),
         holds=None if above else True,
         text=(
-            "Uneven: 100 questions, 200 workers, from 1 to 100 answers to a question, uniform in the logarithm. Noise: "
-            "10 workers, 50 questions, truth N(0, 1); spammers answer anything from -10 to 10; a gross error is "
-            "15-fold. Groups: 5 workers, five groups of 10 questions, their means with standard deviation 5, 0.5 "
-            "inside. Covariate: truth 2 z + N(0, 0.25). Told nothing is ours on the same answers without groups or "
+            "Uneven: 100 questions, 200 workers, 1 to 100 answers per question, log-uniform. Noise: "
+            "10 workers, 50 questions, truth N(0, 1); answers of spammers are uniform from -10 to 10; a gross error is "
+            "15-fold. Groups: 5 workers, five groups of 10 questions; standard deviation 5 between groups, 0.5 "
+            f"within. Covariate: truth 2 z + N(0, 0.25). '{UNAWARE}' is ours on the same answers without groups or "
             f"covariates. {text}"
         ),
         figures=[
             Figure(
                 "Ratio of risks by design and second step",
                 marks(chart, name="design", value="ratio", colour="second step", log=True),
-                note="Left of the dashed line the second step helps. Best linear is the best common factor in "
-                "hindsight.",
+                note="To the left of the dashed line the second step helps. Best linear is the best common factor "
+                "in hindsight.",
             )
         ],
         tables=[
             Table(
-                "Ratios of risks and coverage of the 95% intervals, the worst for ours first",
+                "Ratios of risks and coverage of the 95% intervals, worst for ours first",
                 [
                     "design", "first step", "n", "m", PRINTED, RIGHT, OURS, "±", UNAWARE, "Bayes",
                     "best linear", "coverage",
@@ -116,10 +115,10 @@ def special_designs(context: Context) -> Section:
 
 
 def _emotions(context: Context) -> Labelled:
-    found = context.real("emotions")
-    ids = np.array([int(str(id_)) for id_ in found.answers.question_ids.tolist()])
+    source = context.real("emotions")
+    ids = np.array([int(str(id_)) for id_ in source.answers.question_ids.tolist()])
     return Labelled(
-        EMOTIONS, found.answers, found.truth, blocks=found.blocks, labels=(ids - 1) // RUN
+        EMOTIONS, source.answers, source.truth, blocks=source.blocks, labels=(ids - 1) // RUN
     )
 
 
@@ -130,9 +129,9 @@ def _unaware(cells: list[StudyCell], source: str) -> float:
 def _rows(
     cells: list[StudyCell], bayes: dict[str, float]
 ) -> tuple[list[list[object]], list[dict[str, object]]]:
-    """Return the rows of the table, the worst first, and the points of the chart in the same order."""
+    """Return the rows of the table, worst first, and the points of the chart in the same order."""
     rows, points = [], []
-    groups = by(cells, "source", "method", "n", "m")
+    groups = group_by(cells, "source", "method", "n", "m")
     for (source, method, n, m), each in sorted(
         groups.items(), key=lambda item: -next(c.ratio for c in item[1] if c.step == OURS)
     ):
@@ -160,11 +159,11 @@ def _points(context: Context, cells: list[StudyCell], bayes: dict[str, float]) -
     ours, right, best = found[name, OURS], found[name, RIGHT], bayes[name]
     context.points += [
         Point(
-            5, "1 to 100 answers per question, truth N(0, 1): ours less the Bayes rule",
+            5, "1 to 100 answers per question, truth N(0, 1): ours minus the Bayes rule",
             f"{ours - best:+.3f}", "at most 0.03", ours - best <= 0.03,
         ),
         Point(
-            5, "The same: the paper's rule with our variance less the Bayes rule",
+            5, "The same: the paper's rule with our variance minus the Bayes rule",
             f"{right - best:+.3f}", "at least 0.15", right - best >= 0.15,
         ),
         Point(
@@ -177,7 +176,7 @@ def _points(context: Context, cells: list[StudyCell], bayes: dict[str, float]) -
         context.points.append(
             Point(
                 8,
-                f"{useless.capitalize()}: change by being told",
+                f"{useless.capitalize()}: change when used",
                 f"{change:+.3f}",
                 "at most 0.01",
                 change <= 0.01,

@@ -1,4 +1,4 @@
-"""The main tables as Markdown, to be part of the documentation."""
+"""The main tables as Markdown, for the documentation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from trueup.report.page import Section, Table
 
-#: Rows of a table that are shown; all of them are in the files beside the page.
+#: Largest number of rows of a table; all of them are in the files next to the page.
 ROWS = 40
 
 
 def write_summary(path: Path, title: str, intro: str, sections: Sequence[Section]) -> Path:
-    """Write verdicts and tables to a Markdown file, whole or not at all."""
+    """Write verdicts and tables to a Markdown file atomically."""
     parts = [f"# {title}", intro]
     for section in sections:
         parts += [f"## {section.title}", section.verdict, section.text]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evidence.second_step.cell_tables import (
+    averages,
+    cell_label,
+    clearly_above,
+    errors_above,
+    first_few,
+    group_by,
+    mean,
+    worst_cells,
+)
 from evidence.second_step.charts import lines
 from evidence.second_step.context import BIAS, Point
 from evidence.second_step.rules import OURS, SHIPPED
-from evidence.second_step.words import (
-    averages,
-    beyond,
-    by,
-    errors_above,
-    mean,
-    named,
-    several,
-    worst_cells,
-)
 from trueup.report.page import Figure, Section, Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueup.study.harness import StudyCell
 
 METHODS = ("mean", "crh", "native")
-#: Coverage that is asked for, averaged over n; a constant truth is covered more often by construction.
+#: Target ranges of the coverage, averaged over n; a constant truth is covered more often by construction.
 COVERAGE, CONSTANT = (0.93, 0.98), (0.93, 1.0)
 
 
@@ -38,12 +38,12 @@ def synthetic_grid(context: Context) -> Section:
     cells = context.cells_of("synthetic_grid", context.synthetic(), sizes, METHODS)
     steps = [step.name for step in context.rules]
     mine = [cell for cell in cells if cell.step == OURS]
-    above, far = beyond(mine), beyond(mine, 1.01, 3.0)
+    above, far = clearly_above(mine), clearly_above(mine, 1.01, 3.0)
     linear = [cell for cell in mine if cell.method != "crh"]
     covered = averages(linear, "source", "method", "m", value="coverage")
     outside = [row for row in covered if not _inside(row["source"], row["coverage"])]
     others = [
-        f"{step} {len(beyond(c for c in cells if c.step == step))}"
+        f"{step} {len(clearly_above(c for c in cells if c.step == step))}"
         for step in steps
         if step != OURS
     ]
@@ -52,7 +52,7 @@ def synthetic_grid(context: Context) -> Section:
     context.points += [
         Point(
             3,
-            f"Cells of the synthetic grid above 1.01 beyond three standard errors, of {len(mine)}",
+            f"Cells of the synthetic grid above 1.01 by more than three standard errors, of {len(mine)}",
             f"{len(far)}; worst {max(mine, key=lambda c: c.ratio).ratio:.3f}",
             "0",
             not far,
@@ -67,25 +67,25 @@ def synthetic_grid(context: Context) -> Section:
             not outside,
         ),
     ]
-    lost = "harms no truth beyond chance" if not far else f"is above 1.01 in {len(far)} cells"
+    lost = "clearly harms no truth" if not far else f"is above 1.01 in {len(far)} cells"
     return Section(
         title=f"Synthetic answers: ours {lost}, and its intervals cover {low:.0%} to {high:.0%}",
         verdict=(
-            "Wanted: no cell above 1.01 beyond three standard errors, coverage of the 95% intervals from 93% to 98%. "
-            f"{len(far)} of {len(mine)} cells are above 1.01 beyond three standard errors "
-            f"({several([named(cell) for cell in far])}); {len(above)} are above 1 beyond two "
-            f"({several([named(cell) for cell in above])}). The other second steps, above 1 beyond two: "
-            f"{', '.join(others)}. Coverage, averaged over n, is outside the range in {len(outside)} of {len(covered)} "
-            "combinations of truth, m and first step (mean, native): "
-            f"{several([_say(row) for row in sorted(outside, key=lambda row: row['coverage'])])}."
+            "Target: no cell above 1.01 by more than three standard errors, coverage of the 95% intervals from 93% to "
+            f"98%. {len(far)} of {len(mine)} cells are above 1.01 by more than three standard errors "
+            f"({first_few([cell_label(cell) for cell in far])}); {len(above)} are above 1 by more than two "
+            f"({first_few([cell_label(cell) for cell in above])}). Cells of the other second steps above 1 by more "
+            f"than two: {', '.join(others)}. Coverage, averaged over n, is outside the range in {len(outside)} of "
+            f"{len(covered)} combinations of truth, m and first step (mean, native): "
+            f"{first_few([_say(row) for row in sorted(outside, key=lambda row: row['coverage'])])}."
         ),
         holds=False if far else (None if outside else True),
         text=(
-            f"Worker variances N(1, 0.5²), cut off at 0, worker biases with standard deviation {BIAS}, complete "
-            f"panels; {context.samples:,} panels a cell. {OURS} is the adaptive rule with its whole step, {SHIPPED} "
-            "takes the part of it that is the default. psi_H is the variance of the paper as printed with the positive "
-            "part of its rule, plug-in the variance of a weighted mean, right variance the paper's rule with our "
-            "variance."
+            f"Worker variances N(1, 0.5²), truncated at 0, worker biases with standard deviation {BIAS}, complete "
+            f"panels; {context.samples:,} panels per cell. {OURS!r} is the adaptive rule with its full step, "
+            f"{SHIPPED!r} with the default fraction of it. psi_H is the variance of the paper as printed, with the "
+            "positive part of its rule; plug-in is the variance of a weighted mean; right variance is the paper's rule "
+            "with our variance."
         ),
         figures=_figures(cells, context),
         tables=[_summary(cells, steps), worst_cells(cells, steps)],
@@ -104,7 +104,7 @@ def _say(row: dict[str, object]) -> str:
 def _figures(cells: Sequence[StudyCell], context: Context) -> list[Figure]:
     native = [cell for cell in cells if cell.method == "native"]
     mine = [cell for cell in cells if cell.step == OURS]
-    note = f"Averages over the numbers of workers, native first step. {context.samples:,} panels a cell."
+    note = f"Averages over the numbers of workers, native first step. {context.samples:,} panels per cell."
     return [
         Figure(
             "Risk after / before the second step against the number of questions",
@@ -120,8 +120,8 @@ def _figures(cells: Sequence[StudyCell], context: Context) -> list[Figure]:
                 averages([c for c in native if c.step != "psi_H"], "source", "n", "step"),
                 x="n", y="ratio", colour="step", panel="source",
             ),
-            note="Averages over the numbers of questions, native first step; without psi_H, beside whose ratios "
-            "the others could not be told apart.",
+            note="Averages over the numbers of questions, native first step; without psi_H, whose large ratios would "
+            "hide the others.",
         ),
         Figure(
             "Coverage of the 95% intervals of ours",
@@ -129,17 +129,16 @@ def _figures(cells: Sequence[StudyCell], context: Context) -> list[Figure]:
                 averages(mine, "source", "m", "method", value="coverage"),
                 x="m", y="coverage", colour="method", panel="source", rule=0.95,
             ),
-            note="Share of the truths inside, averaged over the numbers of workers. The dashed line is what is "
-            "promised.",
+            note="Share of the truths inside, averaged over the numbers of workers. The dashed line is the target.",
         ),
     ]  # fmt: skip
 
 
 def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> Table:
-    """Means, worst cells and coverage by truth and first step."""
+    """Return a table of mean ratios, worst cells and coverage by truth and first step."""
     questions = sorted({cell.m for cell in cells})
     rows = []
-    for (source, method), each in by(cells, "source", "method").items():
+    for (source, method), each in group_by(cells, "source", "method").items():
         mine = [cell for cell in each if cell.step == OURS]
         worst = max(mine, key=lambda cell: cell.ratio)
         row: list[object] = [source, method, len(mine)]
@@ -153,7 +152,7 @@ def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> Table:
     heads = ["true values", "first step", "cells", *steps]
     heads += ["worst", "±", "most errors above 1", *(f"m={m}: covered" for m in questions)]
     return Table(
-        "Mean ratios of risks of each second step, worst cell and coverage of ours; the worst first",
+        "Mean ratios of risks of each second step, worst cell and coverage of ours; worst first",
         heads,
         rows,
     )

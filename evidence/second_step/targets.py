@@ -1,4 +1,4 @@
-"""Figures that a correct second step reaches, each with its range."""
+"""Target figures for a correct second step, each with its range."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EXACT = 1e-9
 
 
 def figures_to_reach(context: Context) -> Section:
-    """Compute the figures that no other part has, and list all that have a range."""
+    """Compute the figures that no other part has, and list all figures with a range."""
     _ranges(context)
     _absurd_answer(context)
     _invariance(context)
@@ -47,19 +47,19 @@ def figures_to_reach(context: Context) -> Section:
     return Section(
         title=f"Figures to reach: {len(points) - len(missed)} of {len(points)}",
         verdict=(
-            "Wanted: every figure in its range. "
+            "Target: every figure in its range. "
             f"{len(missed)} of {len(points)} are missed"
             + (f": {'; '.join(f'{p.what}: {p.found}' for p in missed)}." if missed else ".")
         ),
         holds=not missed,
         text=(
-            "With the whole step. Ranges are for at least 200 panels a cell; with fewer, chance alone can miss one. "
-            "Figures of parts that were not run are not here."
+            "With the full step. Ranges are for at least 200 panels per cell; with fewer, a figure can miss its range "
+            "by chance. Figures of parts that were not run are left out."
         ),
         tables=[
             Table(
                 "Figures and their ranges, missed ones first",
-                ["figure", "what", "found", "wanted", "reached"],
+                ["figure", "what", "found", "target", "reached"],
                 [[p.number, p.what, p.found, p.wanted, p.reached] for p in points],
             )
         ],
@@ -115,7 +115,7 @@ def _panels(context: Context, n: int, m: int, count: int) -> Floats:
 
 
 def _absurd_answer(context: Context) -> None:
-    """Replace one answer, and look at all estimates."""
+    """Replace one answer by an absurd one, and compare all estimates."""
     count = 50
     before = _panels(context, 5, 12, count)
     after = before.copy()
@@ -135,8 +135,8 @@ def _absurd_answer(context: Context) -> None:
         ),
         Point(
             6,
-            "The same: how far the estimates of the other questions move, in standard errors",
-            f"{moved.max():.2f} at most",
+            "The same: largest move of the estimates of the other questions, in standard errors",
+            f"{moved.max():.2f}",
             "less than 1",
             bool(moved.max() < 1.0),
         ),
@@ -144,7 +144,7 @@ def _absurd_answer(context: Context) -> None:
 
 
 def _invariance(context: Context) -> None:
-    """Shift, rescale and reorder answers."""
+    """Check that shifting, rescaling and reordering answers does the same to the estimates."""
     matrix = _panels(context, 5, 20, 8)
     rng = np.random.default_rng(context.seed)
     questions, workers = rng.permutation(20), rng.permutation(5)

@@ -15,18 +15,21 @@ from scipy.stats import norm
 import trueup
 from evidence import __main__ as command
 from evidence import second_step as trial
-from evidence.second_step import choice, designs, known_truths, offsets, rules, synthetic
 from evidence.second_step import context as contexts
-from evidence.second_step.ablation import CHECK, ablation
+from evidence.second_step import designs, rules, synthetic
+from evidence.second_step.ablation import BOLD, CHECK, ablation
 from evidence.second_step.bayes import PRIORS
 from evidence.second_step.caution import FACTORS, caution_rows
+from evidence.second_step.cell_tables import clearly_above, worst_cells
 from evidence.second_step.context import CATD_PAPER, Context
-from evidence.second_step.known import known_variance
+from evidence.second_step.gold import _rows
+from evidence.second_step.method_choice import AUTO, CONTAMINATED, _cell
+from evidence.second_step.priors import known_variance
 from evidence.second_step.real import SMALL
 from evidence.second_step.rules import OURS, SHIPPED, Ours, Unaware
 from evidence.second_step.special import INFORMED
 from evidence.second_step.summary import write_summary
-from evidence.second_step.words import beyond, worst_cells
+from evidence.second_step.worker_biases import _compare
 from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
 from trueup.algorithms.registry import find
@@ -80,7 +83,7 @@ def test_the_page_says_what_was_found_and_the_tables_hold_it(folder: Path) -> No
     text = (folder / "index.html").read_text(encoding="utf-8")
     for words in ("Figures to reach", "Synthetic answers", "Worker biases"):
         assert words in text
-    assert "the data are not here: nflx_public" in text
+    assert "the data are not available: nflx_public" in text
     cells = rows_of(folder / "cells.csv")
     names = {row["step"] for row in cells if row["part"] == "synthetic_grid"}
     assert names == {rule.name for rule in rules.RULES}
@@ -173,11 +176,11 @@ def test_without_a_piece_something_changes(
     only_data_in(tmp_path, monkeypatch)
     context.samples = 4
     section = ablation(context)
-    assert {row[0] for row in section.tables[0].rows} == {*PIECES, "bolder priors", CHECK}
+    assert {row[0] for row in section.tables[0].rows} == {*PIECES, BOLD, CHECK}
     changes = context.rows["ablation_changes"]
     moved = {row["piece"] for row in changes if row["change"] or row["coverage_change"]}
     assert len(moved) > 6
-    assert "the data are not here: emotions" in section.text
+    assert "the data are not available: emotions" in section.text
 
 
 @pytest.mark.parametrize(
@@ -241,18 +244,18 @@ def test_groups_and_covariates_reach_the_second_step(context: Context) -> None:
 
 
 def test_the_choice_is_one_of_the_candidates(context: Context) -> None:
-    source = choice.CONTAMINATED[0]
-    rows = context.rows_of("choice", [("one", lambda: choice._cell(context, source, 5, 30))])
+    source = CONTAMINATED[0]
+    rows = context.rows_of("choice", [("one", lambda: _cell(context, source, 5, 30))])
     row = rows[0]
     candidates = [row[name] for name in CANDIDATES]
     assert min(candidates) == 1.0
-    assert 0 < row[choice.AUTO] <= max(candidates) * 1.5
+    assert 0 < row[AUTO] <= max(candidates) * 1.5
     assert row["samples"] == 12
 
 
 def test_a_draw_of_known_truths_is_what_estimate_gives() -> None:
     answers, truth = trueup.simulate(6, 30, bias=1.0, seed=4)
-    row = known_truths._rows("one", Drawn(answers, truth + 1.0), "mean", (9,), 2)[0]
+    row = _rows("one", Drawn(answers, truth + 1.0), "mean", (9,), 2)[0]
     rng = np.random.default_rng(0)
     base, losses, inside = [], [], []
     plain = trueup.estimate(answers, method="mean")
@@ -271,7 +274,7 @@ def test_a_draw_of_known_truths_is_what_estimate_gives() -> None:
 
 def test_taking_biases_off_is_what_estimate_gives() -> None:
     drawn = trueup.simulate(12, 60, panels=2, answers_per_question=3, bias=2.0, seed=5)
-    row = offsets._judge("one", drawn.answers, drawn.truth, drawn.bias)[1]
+    row = _compare("one", drawn.answers, drawn.truth, drawn.bias)[1]
     assert row["method"] == "mean"
     for bias, loss, covered in ((False, "mse_left", "left"), (True, "mse_off", "on")):
         losses, inside = [], []
@@ -296,7 +299,7 @@ def test_the_worst_cells_come_first(context: Context) -> None:
     ratios = [float(str(row[4])) for row in table.rows]
     assert ratios == sorted(ratios, reverse=True)
     assert len(ratios) == 8
-    assert all(cell.ratio > 1 for cell in beyond(cells))
+    assert all(cell.ratio > 1 for cell in clearly_above(cells))
 
 
 def test_real_answers_sets_that_are_missing_are_named(
@@ -312,7 +315,7 @@ def test_real_answers_sets_that_are_missing_are_named(
         tmp_path / "out", quick=True, samples=4, progress=False, data=some, parts=["real_data"]
     )
     text = page.read_text(encoding="utf-8")
-    assert "Not run, because the data are not here: dots, pies" in text
+    assert "Not run, because the data are not available: dots, pies" in text
     cells = rows_of(tmp_path / "out" / "cells.csv")
     assert {row["source"] for row in cells} == {"emotions", "groceries"}
     assert len(rows_of(tmp_path / "out" / "caution.csv")) == 3 * len(FACTORS)
@@ -324,7 +327,7 @@ def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.Monke
         tmp_path / "out", quick=True, progress=False, parts=["real_data", "gold_questions"]
     )
     text = page.read_text(encoding="utf-8")
-    assert "Not run: none of the data sets is here" in text
+    assert "Not run: none of the data sets is available" in text
     assert "Known truths" in text
     assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 6
 

@@ -1,4 +1,4 @@
-"""Which first step: every candidate, and the one that held-out workers choose."""
+"""Choice of the first step: every candidate, and the one chosen on held-out workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import Point
-from evidence.second_step.words import mean
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.datasets.simulate import simulate
@@ -38,13 +38,13 @@ SIMULATED = (
 
 @dataclass(frozen=True)
 class Contaminated:
-    """Sparse answers, about one per worker; one worker in five has a hundredfold standard deviation."""
+    """Sparse answers, about one per worker; one worker in five has a 100-fold standard deviation."""
 
     name: str
     truth_scale: float
 
     def fits(self, n: int, m: int) -> bool:
-        """Any size can be simulated."""
+        """Return whether the size is positive: any such panel can be simulated."""
         return n >= 1 and m >= 1
 
     def draw(self, panels: int, n: int, m: int, seed: int) -> Drawn:
@@ -70,7 +70,7 @@ CONTAMINATED = (
 
 def first_step_choice(context: Context) -> Section:
     """Compare the candidates with the one chosen on held-out workers."""
-    real, missing = context.here(("emotions",) if context.quick else SETS)
+    real, missing = context.available(("emotions",) if context.quick else SETS)
     plan: list[tuple[PanelSource, tuple[tuple[int, int], ...]]] = [
         (source, SIZES) for source in real
     ]
@@ -85,11 +85,11 @@ def first_step_choice(context: Context) -> Section:
         if source.fits(n, m)
     ]
     rows = context.rows_of("first_step_choice", tasks)
-    apart = [source.name for source in CONTAMINATED]
-    usual = [row for row in rows if row["data"] not in apart]
+    contaminated = [source.name for source in CONTAMINATED]
+    usual = [row for row in rows if row["data"] not in contaminated]
     excess = {name: mean(row[name] for row in usual) - 1 for name in (AUTO, *CANDIDATES)}
     worst = {name: max(row[name] for row in usual) - 1 for name in (AUTO, *CANDIDATES)}
-    bad = {(row["data"], row["n"]): row for row in rows if row["data"] in apart}
+    bad = {(row["data"], row["n"]): row for row in rows if row["data"] in contaminated}
     context.points += [
         Point(
             9, f"auto above the best first step of a cell in hindsight, mean of {len(usual)} cells",
@@ -99,10 +99,10 @@ def first_step_choice(context: Context) -> Section:
             9, "The same, worst cell", f"{worst[AUTO]:.1%}", "at most 15%", worst[AUTO] <= 0.15
         ),
     ]  # fmt: skip
-    for name in apart:
+    for name in contaminated:
         row = bad[name, 5]
         found = f"{row[AUTO]:.2f} ± {row['se']:.2f} times, {DEFAULT} {row[DEFAULT]:.2f} times"
-        what = f"{name.capitalize()}, n = 5: risk of auto beside the best first step"
+        what = f"{name.capitalize()}, n = 5: risk of auto relative to the best first step"
         context.points.append(Point(9, what, found, "at most 3 times", row[AUTO] <= 3))
     names = (AUTO, *CANDIDATES)
     shown = [
@@ -118,7 +118,7 @@ def first_step_choice(context: Context) -> Section:
             f"{excess[DEFAULT]:.1%}"
         ),
         verdict=(
-            "Wanted: auto at most 4% above the best on average, 15% in the worst cell. "
+            "Target: auto at most 4% above the best on average, 15% in the worst cell. "
             f"Risk above that of the best first step of the cell in hindsight, mean and worst of {len(usual)} cells: "
             + ", ".join(
                 f"{name} {excess[name]:.1%} ({worst[name]:.0%})"
@@ -133,11 +133,11 @@ def first_step_choice(context: Context) -> Section:
         ),
         holds=excess[AUTO] <= 0.04 and worst[AUTO] <= 0.15,
         text=(
-            "Each first step is followed by the adaptive second step with its whole step. auto starts from "
-            f"{DEFAULT} and leaves it where another first step predicts held-out workers clearly better. The best of a "
+            "Each first step is followed by the full adaptive second step. auto starts from "
+            f"{DEFAULT} and replaces it if another first step predicts held-out workers clearly better. The best of a "
             "cell is the candidate with the smallest risk over its panels, which no rule can know. Contaminated: about "
-            "one answer per worker, one worker in five with a hundredfold standard deviation; truths "
-            "as far apart as the answers of these workers (standard deviation 100) or as those of the others (1). "
+            "one answer per worker, one worker in five with a 100-fold standard deviation; truths "
+            "with the standard deviation of the answers of these workers (100) or of the others (1). "
             + missing
         ),
         figures=[
@@ -163,7 +163,7 @@ def first_step_choice(context: Context) -> Section:
         ],
         tables=[
             Table(
-                "Risk relative to the best first step of the cell in hindsight, where auto is worst first",
+                "Risk relative to the best first step of the cell in hindsight, worst cells of auto first",
                 ["data", "n", "m", *names, "± of auto", "best", f"{DEFAULT} kept"],
                 shown,
             )
@@ -180,9 +180,9 @@ def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[st
         moved = second_step(answers, aggregate, Adaptive(caution=1.0), seed=context.seed)
         losses.append(losses_of(answers.panel_questions, moved.posterior.mean, truth))
     chosen = choose(answers, seed=context.seed).chosen
-    each = np.stack(losses)
-    auto = each[chosen, np.arange(len(chosen))]
-    risk = each.mean(axis=1)
+    by_candidate = np.stack(losses)
+    auto = by_candidate[chosen, np.arange(len(chosen))]
+    risk = by_candidate.mean(axis=1)
     best = int(risk.argmin())
     row = {
         "data": source.name,
@@ -192,7 +192,8 @@ def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[st
         "best": CANDIDATES[best],
         "best_risk": float(risk[best]),
         AUTO: float(auto.mean() / risk[best]),
-        "se": ratio_error(auto, each[best]),
+        "se": ratio_error(auto, by_candidate[best]),
         "kept": float(np.mean(chosen == 0)),
     }
-    return [row | {name: float(risk[at] / risk[best]) for at, name in enumerate(CANDIDATES)}]
+    relative = zip(CANDIDATES, risk / risk[best], strict=True)
+    return [row | {name: float(ratio) for name, ratio in relative}]

@@ -1,4 +1,4 @@
-"""Biases of workers: taken off before anything else, or left where they are."""
+"""Worker biases: subtracted before the first step, or left in the answers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.second_step.cell_tables import first_few
 from evidence.second_step.charts import marks
-from evidence.second_step.words import several
 from trueup._estimate import estimate
 from trueup.core.arrays import segment_sum
 from trueup.datasets.simulate import simulate
@@ -30,7 +30,7 @@ NFLX_EACH = (2, 3, 5)
 
 
 def biases(context: Context) -> Section:
-    """Compare the two ways where few workers share a question."""
+    """Compare both on sparse answers."""
     panels = min(context.samples, 5 if context.quick else 100)
     tasks = [
         (f"sparse {spread} {panels} panels", partial(_simulated, spread, panels, context.seed))
@@ -38,42 +38,42 @@ def biases(context: Context) -> Section:
     ]
     missing = ""
     try:
-        whole = context.real("nflx_public")
+        nflx = context.real("nflx_public")
     except TrueupError:
-        missing = "Not run, because the data are not here: nflx_public."
+        missing = "Not run, because the data are not available: nflx_public."
     else:
         tasks += [
-            (f"nflx {each} {panels} panels", partial(_nflx, whole, each, panels, context.seed))
+            (f"nflx {each} {panels} panels", partial(_nflx, nflx, each, panels, context.seed))
             for each in NFLX_EACH
         ]
     rows = context.rows_of("biases", tasks)
     shown = sorted(rows, key=lambda row: -row["ratio"])
     worse = [row for row in shown if row["ratio"] - 1 > 2 * row["ratio_se"]]
     best = shown[-1]
-    off = [row["bias_coverage"] for row in rows if row["bias_coverage"] == row["bias_coverage"]]
+    coverage = [row["bias_coverage"] for row in rows if not np.isnan(row["bias_coverage"])]
     return Section(
         title=(
-            "Worker biases: in sparse answers, taking them off lowers the squared error up to "
+            "Worker biases: in sparse answers, subtracting them lowers the squared error up to "
             f"{1 / best['ratio']:.1f}-fold"
         ),
         verdict=(
-            "Wanted: no cost where there are no biases, and intervals of the biases that hold. Taking them off costs "
-            f"beyond two standard errors in {len(worse)} of {len(rows)} rows: "
-            + several([f"{_name(row)}: {row['ratio']:.3f}" for row in worse])
-            + f". Most is gained in {_name(best)}: "
-            f"{best['ratio']:.2f}. With biases taken off the 95% intervals of the questions cover "
+            "Target: no cost where there are no biases, and intervals of the biases that hold. Subtracting them costs "
+            f"more than two standard errors in {len(worse)} of {len(rows)} rows: "
+            + first_few([f"{_name(row)}: {row['ratio']:.3f}" for row in worse])
+            + f". The largest gain is in {_name(best)}: "
+            f"{best['ratio']:.2f}. With biases subtracted the 95% intervals of the questions cover "
             f"{min(row['on'] for row in rows):.0%} to {max(row['on'] for row in rows):.0%}, those of the biases "
-            f"{min(off):.0%} to {max(off):.0%}."
+            f"{min(coverage):.0%} to {max(coverage):.0%}."
         ),
-        holds=None if worse or min(off) < 0.9 else True,
+        holds=None if worse or min(coverage) < 0.9 else True,
         text=(
             f"Simulated: {QUESTIONS} questions, {WORKERS} workers, {EACH} answers to a question, truth N(0, 1), "
-            f"{panels} panels. nflx_public: some random answers of each question, judged by the mean of all others; "
-            f"the bias of a subject is taken from the whole set. Second step as shipped. {missing}"
+            f"{panels} panels. nflx_public: some random answers to each question, compared with the mean of all "
+            f"others; the bias of a subject is computed from all its answers. Default second step. {missing}"
         ),
         figures=[
             Figure(
-                "Mean squared error with biases taken off / left where they are",
+                "Mean squared error with biases subtracted / left in",
                 marks(
                     [
                         {
@@ -87,15 +87,15 @@ def biases(context: Context) -> Section:
                     value="MSE with / without",
                     colour="first step",
                 ),
-                note="Left of the dashed line it is better to take them off.",
+                note="To the left of the dashed line it is better to subtract them.",
             )
         ],
         tables=[
             Table(
-                "Biases taken off and left, where that costs most first",
+                "Biases subtracted and left in, largest cost first",
                 [
-                    "data", "first step", "panels", "MSE left", "MSE taken off", "ratio", "±", "coverage left",
-                    "coverage taken off", "coverage of the biases", "mean squared z of the biases",
+                    "data", "first step", "panels", "MSE left in", "MSE subtracted", "ratio", "±", "coverage left in",
+                    "coverage subtracted", "coverage of the biases", "mean squared z of the biases",
                 ],
                 [
                     [
@@ -124,34 +124,34 @@ def _simulated(spread: float, panels: int, seed: int) -> list[dict[str, Any]]:
         bias=spread,
         seed=seed,
     )
-    return _judge(f"biases N(0, {spread**2:g})", drawn.answers, drawn.truth, drawn.bias)
+    return _compare(f"biases N(0, {spread**2:g})", drawn.answers, drawn.truth, drawn.bias)
 
 
-def _nflx(whole: Sampled, each: int, panels: int, seed: int) -> list[dict[str, Any]]:
-    source = Sampled(whole.name, whole.answers, None, sparse=True)
-    answers, truth = source.draw(panels, each, whole.answers.n_questions, seed)
-    people = np.bincount(whole.answers.workers, minlength=whole.answers.n_workers)
-    centred = whole.answers.values - np.repeat(
-        np.add.reduceat(whole.answers.values, whole.answers.indptr[:-1]) / whole.answers.counts,
-        whole.answers.counts,
+def _nflx(full: Sampled, each: int, panels: int, seed: int) -> list[dict[str, Any]]:
+    source = Sampled(full.name, full.answers, None, sparse=True)
+    answers, truth = source.draw(panels, each, full.answers.n_questions, seed)
+    people = np.bincount(full.answers.workers, minlength=full.answers.n_workers)
+    centred = full.answers.values - np.repeat(
+        np.add.reduceat(full.answers.values, full.answers.indptr[:-1]) / full.answers.counts,
+        full.answers.counts,
     )
-    own = np.bincount(whole.answers.workers, centred, minlength=len(people)) / people
-    assert answers.worker_source is not None  # noqa: S101  panels say where they come from
-    return _judge(f"nflx_public, {each} answers each", answers, truth, own[answers.worker_source])
+    own = np.bincount(full.answers.workers, centred, minlength=len(people)) / people
+    assert answers.worker_source is not None  # noqa: S101  set for panels
+    return _compare(f"nflx_public, {each} answers each", answers, truth, own[answers.worker_source])
 
 
-def _judge(name: str, answers: Answers, truth: Floats, bias: Floats) -> list[dict[str, Any]]:
-    """Run both ways."""
+def _compare(name: str, answers: Answers, truth: Floats, bias: Floats) -> list[dict[str, Any]]:
+    """Estimate with biases left in and with biases subtracted."""
     rows = []
     for method in METHODS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrueupWarning)
-            both = [estimate(answers, method=method, bias=off) for off in (False, True)]
-        left, off = (losses_of(answers.panel_questions, each.estimate, truth) for each in both)
-        covered = [float(np.mean((each.lower <= truth) & (truth <= each.upper))) for each in both]
-        found = both[1].biases
-        assert found is not None  # noqa: S101  they were asked for
-        z2, inside = _calibration(answers, bias, found.value, found.std_error)
+            both = [estimate(answers, method=method, bias=subtract) for subtract in (False, True)]
+        left, off = (losses_of(answers.panel_questions, est.estimate, truth) for est in both)
+        covered = [float(np.mean((est.lower <= truth) & (truth <= est.upper))) for est in both]
+        estimated = both[1].biases
+        assert estimated is not None  # noqa: S101  bias=True
+        z2, inside = _calibration(answers, bias, estimated.value, estimated.std_error)
         rows.append(
             {
                 "data": name,
@@ -173,9 +173,9 @@ def _judge(name: str, answers: Answers, truth: Floats, bias: Floats) -> list[dic
 def _calibration(
     answers: Answers, bias: Floats, value: Floats, error: Floats
 ) -> tuple[float, float]:
-    """Return the mean squared z-value of the biases, and the share inside 1.96 standard errors.
+    """Return the mean squared z-value of the biases, and the share within 1.96 standard errors.
 
-    Biases are compared up to a number common to a panel, which answers cannot tell: the mean by answer.
+    Biases are compared up to a constant per panel, which answers cannot determine: the mean over answers.
     """
     borders, panel = answers.panel_workers, answers.worker_panel
     count = np.bincount(answers.workers, minlength=answers.n_workers).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Gold: the truths of a few questions, and what they tell of the error that all workers share."""
+"""Gold: the known truths of a few questions, and the error shared by all workers that they reveal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.second_step.cell_tables import first_few
 from evidence.second_step.charts import marks
-from evidence.second_step.words import several
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.pipeline.calibration import calibrate
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 METHODS = ("native", "mean")
 SHARED = {"dots": (8, 10, 12), "pies": (8, 10, 12), "calories": (8, 10, 12), "groceries": (8,)}
-#: Sets of which panels are drawn: how many, of how many workers and questions.
+#: Data sets from which panels are drawn: number of panels, workers and questions.
 DRAWN = {"emotions": (5, 10, 140), "nflx_public": (10, 10, 79)}
 NOTHING_SHARED = Synthetic("synthetic, no shared error", {"bias": 0.3})
 COUNTS = (8, 10, 12)
 
 
 def gold_questions(context: Context) -> Section:
-    """Draw known truths at random, many times, and look at the other questions."""
+    """Draw known truths at random many times, and evaluate the other questions."""
     repeats = 40 if context.quick else 200
-    shared, missing = context.here(SHARED)
-    free, also = context.here(DRAWN)
+    shared, missing = context.available(SHARED)
+    free, also = context.available(DRAWN)
     tasks = []
     for method in METHODS:
         for source in shared:
@@ -63,22 +63,22 @@ def gold_questions(context: Context) -> Section:
     return Section(
         title=f"Known truths of 8 questions and more: coverage of the others at least {low:.0%}",
         verdict=(
-            "Wanted: coverage of 90% and more, and no cost. "
+            "Target: coverage of at least 90%, and no cost. "
             + (
-                f"Where workers share errors ({', '.join(each.name for each in shared)}) the 95% intervals of the "
-                f"other questions cover {before:.0%} and more without known truths, {after:.0%} and more with them. "
+                f"Where workers share errors ({', '.join(source.name for source in shared)}) the 95% intervals of the "
+                f"other questions cover at least {before:.0%} without known truths, at least {after:.0%} with them. "
                 if helped
                 else ""
             )
-            + f"The squared error rises beyond two standard errors in {len(worse)} of {len(rows)} rows: "
-            + several([f"{_name(row)}: {row['ratio']:.2f}" for row in shown if row in worse])
-            + f". Where nothing is shared, 8 to 12 known truths change it at most {dearest['ratio']:.2f}-fold."
+            + f"The squared error rises by more than two standard errors in {len(worse)} of {len(rows)} rows: "
+            + first_few([f"{_name(row)}: {row['ratio']:.2f}" for row in shown if row in worse])
+            + f". Without shared errors, 8 to 12 known truths change it at most {dearest['ratio']:.2f}-fold."
         ),
         holds=None if low < 0.9 or worse else True,
         text=(
-            f"The known truths are drawn at random {repeats} times; all other questions are judged. First and second "
-            "step, as shipped, are run once: below 20 known truths they do not depend on them. Standard errors are "
-            f"over the draws. {missing} {also}"
+            f"The known truths are drawn at random {repeats} times; all other questions are evaluated. First and "
+            "second step have their defaults and run once: below 20 known truths they do not depend on them. Standard "
+            f"errors are over the draws. {missing} {also}"
         ).strip(),
         figures=[
             Figure(
@@ -95,12 +95,12 @@ def gold_questions(context: Context) -> Section:
                     colour="known truths",
                     rule=LEVEL,
                 ),
-                note=f"First step {METHODS[0]}. The dashed line is what is promised.",
+                note=f"First step {METHODS[0]}. The dashed line is the target.",
             )
         ],
         tables=[
             Table(
-                "With known truths and without, where the squared error rises most first",
+                "With and without known truths, largest increase of the squared error first",
                 [
                     "data", "first step", "known", "draws", "MSE with / without", "±", "coverage without",
                     "coverage with", "±", "width with / without", "corrected",
@@ -125,35 +125,34 @@ def _name(row: dict[str, Any]) -> str:
 def _rows(
     name: str, drawn: Drawn, method: str, counts: tuple[int, ...], repeats: int
 ) -> list[dict[str, Any]]:
-    """Calibrate on random questions of each panel and judge the others."""
+    """Calibrate on random questions of each panel, and evaluate the others."""
     answers, truth = drawn
     aggregate = run(find(method), answers)
     moved = second_step(answers, aggregate, Adaptive())
     estimate, width = moved.posterior.mean, moved.half_width(answers, LEVEL)
-    # A shift that all questions share through the biases of the workers is part of the offset.
+    # The common shift due to worker biases is part of the offset.
     variance = moved.posterior.variance
     rng = np.random.default_rng(0)
     rows = []
     for count in counts:
-        found = []
+        results = []
         for draw in range(repeats):
-            at = draw % answers.n_panels
-            here = np.arange(*answers.panel_questions[at : at + 2])
-            order = rng.permutation(here)
+            panel = draw % answers.n_panels
+            order = rng.permutation(np.arange(*answers.panel_questions[panel : panel + 2]))
             gold, rest = order[:count], order[count:]
             calibration = calibrate(estimate[gold], variance[gold], truth[gold])
             assert calibration is not None  # noqa: S101  there are eight or more
             mean, var, freedom = calibration.apply(estimate[rest], variance[rest])
             half = student_quantile(0.5 + 0.5 * LEVEL, freedom) * np.sqrt(var)
             before, after = np.abs(estimate[rest] - truth[rest]), np.abs(mean - truth[rest])
-            found.append(
+            results.append(
                 (
                     np.mean(before**2), np.mean(after**2), np.mean(before <= width[rest]),
                     np.mean(after <= half), np.mean(half) / np.mean(width[rest]),
                     calibration.corrected != "nothing",
                 )
             )  # fmt: skip
-        base, loss, without, within, wide, corrected = np.array(found, dtype=float).T
+        base, loss, without, within, wide, corrected = np.array(results, dtype=float).T
         ratio = loss.mean() / base.mean()
         root = np.sqrt(repeats)
         rows.append(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from evidence.second_step import choice, designs
+from evidence.second_step import designs
 from evidence.second_step.context import Context
 from evidence.second_step.designs import Design
-from evidence.second_step.share import bayes_ratio, share_of_gain
+from evidence.second_step.gain_share import bayes_ratio, share_of_gain
+from evidence.second_step.method_choice import first_step_choice
 from evidence.second_step.special import special_designs
 from trueup.pipeline.auto_method import CANDIDATES
 from trueup.study import Synthetic
@@ -80,7 +81,7 @@ def test_parts_of_the_study_come_with_sections(tmp_path: Path) -> None:
 
 def test_the_choice_is_compared_with_the_best_in_hindsight(tmp_path: Path) -> None:
     context = Context(out=tmp_path, samples=4, quick=True, progress=False)
-    section = choice.first_step_choice(context)
+    section = first_step_choice(context)
     assert "above the best choice in hindsight" in section.title
     for row in context.rows["first_step_choice"]:
         risks = {name: row[name] for name in CANDIDATES}
