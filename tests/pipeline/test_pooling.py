@@ -25,7 +25,7 @@ COLUMNS = ("estimate", "lower", "upper", "std_error", "base", "base_std_error", 
 
 
 def leaders(x: Any) -> list[int] | None:
-    pooling = find_pooling(MemoryEngine(Answers.of(x)))
+    pooling, _ = find_pooling(MemoryEngine(Answers.of(x)))
     return None if pooling is None else pooling.leader.tolist()
 
 

@@ -26,10 +26,12 @@ from trueup.algorithms.facts import gather_facts
 from trueup.answers.block import Block
 from trueup.core.arrays import offsets
 from trueup.engines import vectors
+from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import counted, quoted
 from trueup.pipeline.auto_method import comparable
 from trueup.variance.correlated import FEWEST_WORKERS, find_pairs
+from trueup.variance.worker_noise import worker_noise
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -121,13 +123,30 @@ class Pooling:
         return replace(aggregate, engine=engine, state=state)
 
 
-def find_pooling(engine: Engine, seed: int = 0) -> Pooling | None:
-    """Find workers who are to count as one; None where there are none, or all would be one."""
+def find_pooling(engine: Engine, seed: int = 0) -> tuple[Pooling | None, WorkerNoise | None]:
+    """Find workers who are to count as one.
+
+    Returns
+    -------
+    Pooling or None
+        None where there are none, or all would be one.
+    WorkerNoise or None
+        The noise of all workers, where it was computed on the way and can be used again.
+    """
     problem = engine.problem
     if problem.n_panels > 1 or not FEWEST_WORKERS <= problem.n_workers <= MOST_WORKERS:
-        return None
+        return None, None
     sample = comparable(engine, seed)
-    pairs = find_pairs(sample, seed=seed)
+    whole = isinstance(engine, MemoryEngine) and sample.n_questions == problem.n_questions
+    noise = worker_noise(engine) if whole else None
+    return _find_groups(engine, sample, noise, seed), noise
+
+
+def _find_groups(
+    engine: Engine, sample: Answers, noise: WorkerNoise | None, seed: int
+) -> Pooling | None:
+    problem = engine.problem
+    pairs = find_pairs(sample, noise=noise, seed=seed)
     number = _numbers(sample, problem)
     beyond = (pairs.identical - pairs.expected) / np.maximum(1.0 - pairs.expected, 1e-9)
     alike = np.fmax(pairs.correlation, np.where(pairs.copies, beyond, 0.0)) >= SAME

@@ -98,9 +98,9 @@ def solve(
     scaled = engine
     biases = estimate_biases(scaled) if plan.bias else None
     unbiased = scaled if biases is None else biases.remove(scaled)
-    pooling = None
+    pooling = noise = None
     if plan.pools and engine.problem.worker_variance is None:
-        pooling = find_pooling(unbiased, plan.seed)
+        pooling, noise = find_pooling(unbiased, plan.seed)
     combined = unbiased if pooling is None else pooling.pool(unbiased)
     why = ""
     if algorithm is None:
@@ -126,6 +126,7 @@ def solve(
         plan.variance,
         groups=None if data is None or data.groups is None else data.groups.codes,
         covariates=None if data is None or data.covariates is None else data.covariates.values,
+        noise=noise if pooling is None and aggregate.bias is None else None,
         biases=biases,
         prior_choice=prior_choice,
         seed=plan.seed,

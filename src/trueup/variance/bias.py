@@ -27,12 +27,16 @@ from trueup.engines.protocol import Visit
 from trueup.variance.worker_noise import subtract_bias, worker_noise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
-    from trueup.engines.protocol import Engine, Kept
+    from trueup.engines.protocol import Engine
     from trueup.variance.worker_noise import WorkerNoise
 
+#: Workers up to which one pass over the answers serves all updates.
+FEW_WORKERS = 100
 #: Number of estimates of the worker noise, and largest number of updates with each.
 PASSES = 3
 ROUNDS = 50
@@ -91,6 +95,44 @@ def estimate_biases(answers: Answers | Engine, *, noise: WorkerNoise | None = No
     return biases
 
 
+def _residuals(engine: Engine, weight: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Return the function from weighted biases `w_i b_i` to the sums of each worker's residuals and shares.
+
+    Residuals are linear in the biases, `r + C (w b)` with `C_ik = sum_j p_ij p_kj / sum_l p_lj w_l`. With few workers
+    one pass finds r and C, and a turn needs no look at the answers; with many, C would be too large.
+    """
+
+    def visit(block: Block, shifted: Floats) -> Visit:
+        workers, inside = block.worker_slice, block.informative
+        total = block.total_weight(weight[workers])
+        t = block.weighted_values(weight[workers]) - block.total_weight(shifted[workers])
+        rest = block.by_worker(block.weighted, inside)
+        rest -= block.by_worker(block.precision, inside * t / total)
+        sums = np.stack([rest, block.by_worker(block.precision, inside / total)])
+        if not few:
+            return Visit(sums=sums)
+        precision = np.ones(len(block.values)) if block.precision is None else block.precision
+        shape = (block.n_questions, block.n_workers)
+        given = csr_array((precision, block.workers, block.indptr), shape=shape)
+        return Visit(
+            sums=np.vstack([sums, (given.T @ (given * (inside / total)[:, None])).todense()])
+        )
+
+    from scipy.sparse import csr_array
+
+    few = engine.problem.n_panels == 1 and engine.n_workers <= FEW_WORKERS
+    if not few:
+
+        def turn(shifted: Floats) -> tuple[Floats, Floats]:
+            rest, own = engine.sweep(lambda block, kept: visit(block, shifted)).sums  # noqa: ARG005
+            return rest, own
+
+        return turn
+    nothing = np.zeros(engine.n_workers)
+    start, own, *coupling = engine.sweep(lambda block, kept: visit(block, nothing)).sums  # noqa: ARG005
+    return lambda shifted: (start + shifted @ np.array(coupling), own)
+
+
 def _solve(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
     """Solve for truths, biases and their variance, given the noise of the workers."""
     facts = noise.screening.facts
@@ -101,19 +143,9 @@ def _solve(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
     tb2, bias = before.variance, before.value
     biased = tb2 > 0
     count = np.maximum(facts.panel_sum(facts.informative), 1.0)
+    residuals = _residuals(engine, weight)
     for _ in range(ROUNDS):
-        shifted = weight * bias
-
-        def visit(block: Block, kept: Kept, shifted: Floats = shifted) -> Visit:  # noqa: ARG001
-            workers = block.worker_slice
-            total = block.total_weight(weight[workers])
-            t = block.weighted_values(weight[workers]) - block.total_weight(shifted[workers])
-            inside = block.informative
-            rest = block.by_worker(block.weighted, inside)
-            rest -= block.by_worker(block.precision, inside * t / total)
-            return Visit(sums=np.stack([rest, block.by_worker(block.precision, inside / total)]))
-
-        rest, own = engine.sweep(visit).sums
+        rest, own = residuals(weight * bias)
         prior = facts.spread(np.divide(1.0, tb2, out=np.full(len(tb2), np.inf), where=biased))
         # Truths are estimates: an answer with share p in its truth carries only 1 - p about its worker.
         known = weight * np.maximum(facts.precision - weight * own, 0.0)
