@@ -15,7 +15,7 @@ import trueup
 rng = np.random.default_rng(7)
 photos = [f"photo {number:02d}" for number in range(1, 25)]
 true_height = rng.normal(171, 8, len(photos))
-# How far off a guess of each person typically is, in centimetres.
+# Typical error of each person, in centimetres.
 typical_error = {"ann": 3, "bea": 3, "cem": 4, "dan": 4, "eli": 5, "fay": 6, "gus": 8, "hal": 8}
 typical_error |= {"ida": 10, "jo": 12, "kim": 14, "lee": 16, "max": 18, "ned": 20}
 
@@ -32,15 +32,15 @@ est = trueup.estimate(answers, question="photo", worker="person", answer="height
 
 print(est)
 
-# --- What you take home: two tables -----------------------------------------------------------------------------------
+# --- What you get: two tables -----------------------------------------------------------------------------------------
 # One row for each photograph. The true height should be between `lower` and `upper` in 95 of 100 cases, unless all
-# people err in the same way: nobody can see that in the guesses (example 04 can, with a few known heights).
+# people err in the same way: the guesses cannot show that (example 04 does, with a few known heights).
 print("\nest.questions, the first three:")
 questions = est.questions[["question", "estimate", "lower", "upper", "n_answers"]]
 print(questions.head(3).round(1).to_string(index=False))
 
-# One row for each person. `weight` is how much a guess of this person counts, `variance` how far its guesses scatter:
-# the square root of it is a typical error in centimetres. `flag` tells who should be looked at.
+# One row for each person. `weight` is how much a guess of this person counts. `variance` is how far its guesses
+# scatter: its square root is the typical error in centimetres. `flag` marks people to look at.
 workers = est.workers.sort_values("weight", ascending=False)
 workers["typical_error"] = workers["variance"] ** 0.5
 workers["flag"] = workers["flag"].fillna("")
@@ -52,7 +52,7 @@ print(
 )
 
 # --- Was it worth it? -------------------------------------------------------------------------------------------------
-# Only possible because we made up the true heights: how far off is each way of doing it, on average?
+# Only possible because we made up the true heights: how far off is each method, on average?
 plain_mean = answers.groupby("photo", sort=False)["height"].mean().to_numpy()
 error_of_mean = np.abs(plain_mean - true_height).mean()
 error_of_trueup = np.abs(est.estimate - true_height).mean()

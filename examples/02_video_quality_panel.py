@@ -1,10 +1,10 @@
 """Harsh and lenient viewers: every subject rates every clip from 1 (bad) to 5 (excellent).
 
 The usual score of a clip is the mean of its ratings. But some subjects never give a 5, some never give a 1, and some
-hardly pay attention. There are two ways to take that out:
+hardly pay attention. There are two ways to correct that:
 
 - `method="subject_bias"`: the model of the standard ITU-T P.910, with a bias and an inconsistency for every subject;
-- `bias=True`: take off the bias of each subject first, but only as far as the ratings prove it, then estimate as usual.
+- `bias=True`: subtract the bias of each subject first, but only as far as the ratings prove it, then estimate as usual.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ rng = np.random.default_rng(3)
 n_subjects, n_clips = 16, 30
 true_quality = rng.uniform(1.5, 4.5, n_clips)
 harshness = rng.normal(0.0, 0.6, n_subjects)  # below zero: harsh; above: lenient
-harshness -= harshness.mean()  # what all subjects share cannot be seen, so there is none here
+harshness -= harshness.mean()  # a bias that all subjects share is invisible, so there is none here
 inconsistency = rng.uniform(0.3, 1.2, n_subjects)
 noise = rng.normal(size=(n_subjects, n_clips)) * inconsistency[:, None]
 everybody = np.clip(np.round(true_quality + harshness[:, None] + noise), 1, 5)
 
-# The same panel, had each clip been shown to five random subjects only; a missing rating is NaN. Here harshness does
-# more harm: a clip may be unlucky with its judges.
+# The same panel if each clip had been shown to five random subjects only; a missing rating is NaN. Here harshness does
+# more harm, because a clip may be unlucky with its judges.
 five_each = everybody.copy()
 for clip in range(n_clips):
     five_each[rng.permutation(n_subjects)[5:], clip] = np.nan
@@ -51,7 +51,7 @@ show("five subjects rate each clip:", five_each)
 
 # --- Who is harsh, and how sure is that? ------------------------------------------------------------------------------
 # The table est.workers has the bias of each subject. With bias=True there is also its standard error: a bias of less
-# than twice its standard error may well be chance, and is taken off only in part.
+# than twice its standard error may well be chance, and is subtracted only in part.
 standard = trueup.estimate(five_each, method="subject_bias", bounds=(1, 5))
 shrunk = trueup.estimate(five_each, bias=True, bounds=(1, 5))
 by_standard = np.array(standard.workers["bias"])

@@ -1,6 +1,6 @@
-"""Five LLM judges score 150 answers from 0 to 10, three runs each: one score, and how sure it is.
+"""Five LLM judges score 150 answers from 0 to 10, three runs each: one score, and how certain it is.
 
-Two things go wrong with panels of LLM judges, and both are here:
+Two things go wrong with panels of LLM judges, and both happen here:
 
 - running a judge again is not a second opinion: three runs of one judge share what this judge gets wrong;
 - two judges of one model family get the same answers wrong, so five judges are not five independent opinions.
@@ -9,7 +9,6 @@ Two things go wrong with panels of LLM judges, and both are here:
 import numpy as np
 
 import trueup
-from trueup.variance.correlated import together
 
 # --- The scores: one row per answer, judge and run --------------------------------------------------------------------
 # Yours come from the log of your evaluation. Here they are made up, with two judges of one family, "alpha".
@@ -41,28 +40,28 @@ except trueup.TrueupError as problem:
 est = trueup.estimate(table, duplicates="mean", bounds=(0, 10))
 
 # --- 2. Who errs together? --------------------------------------------------------------------------------------------
-print(together(est), "\n")
+print(est.findings.correlated, "\n")
 
-# --- 3. One family, one voice -----------------------------------------------------------------------------------------
-# Errors that correlate so clearly are not counted twice: the default hears the two as one. In a small panel the answers
-# do not always tell who errs together, so if you know the families, give the judges of each one name; duplicates="mean"
-# then makes one opinion of all their runs.
-print(est.diagnosis.voices, "\n")
+# --- 3. One family, one opinion ---------------------------------------------------------------------------------------
+# Errors that correlate so clearly are not counted twice: by default the two judges count as one. In a small panel the
+# answers do not always show who errs together. If you know the families, give the judges of each family one name;
+# duplicates="mean" then turns all their runs into one opinion.
+print(est.diagnosis.pooling, "\n")
 family = {"alpha-large": "alpha", "alpha-small": "alpha"}
 named = {**table, "worker": [family.get(judge, judge) for judge in judge_of_row]}
 merged = trueup.estimate(named, duplicates="mean", bounds=(0, 10))
 
 # --- Was it worth it? -------------------------------------------------------------------------------------------------
-# Only possible because we made up the true scores. An interval of 95% should contain 95% of them. A method that you
-# name hears every judge. Look at the second line: two judges who agree because they err together look better than they
-# are, get more weight than they deserve, and make the intervals too short.
+# Only possible because we made up the true scores. The 95% intervals should contain 95% of them. A method that you
+# name counts every judge separately. Look at the second line: two judges who agree because they err together look
+# better than they are, get more weight than they deserve, and make the intervals too short.
 mean = trueup.estimate(table, method="mean", shrink="none", duplicates="mean")
 five = trueup.estimate(table, method="native", duplicates="mean", bounds=(0, 10))
 shown = {
     "plain mean": mean,
     "five judges": five,
     "found by trueup": est,
-    "family is one voice": merged,
+    "family is one judge": merged,
 }
 for name, each in shown.items():
     error = np.sqrt(np.mean((each.estimate - true_score) ** 2))

@@ -1,8 +1,8 @@
-"""Forecasters who are all too optimistic: questions that are already resolved show it, and mend it.
+"""Forecasters who are all too optimistic: questions that are already resolved reveal and correct it.
 
-Twelve people forecast how many weeks each of 80 projects will take. People who plan are optimistic: everybody says too
-little. No number of forecasts can show an error that all forecasters share, unless you know how some of the projects
-ended. These known truths are called gold; eight are enough to begin with.
+Twelve people forecast how many weeks each of 80 projects will take. People who plan are optimistic: everybody's numbers
+are too small. No number of forecasts can show an error that all forecasters share, unless you know how some of the
+projects ended. These known truths are called gold; eight are enough to start with.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import trueup
 rng = np.random.default_rng(2)
 n_people, n_projects, n_resolved = 12, 80, 25
 true_weeks = rng.normal(40, 9, n_projects)
-optimism = rng.normal(6, 1.5, n_people)  # all of them say about six weeks too little
+optimism = rng.normal(6, 1.5, n_people)  # all of them are about six weeks too low
 typical_error = rng.uniform(2, 10, n_people)
 forecasts = true_weeks - optimism[:, None]
 forecasts += rng.normal(size=forecasts.shape) * typical_error[:, None]
@@ -23,7 +23,7 @@ forecasts[rng.random(forecasts.shape) < 0.3] = np.nan
 gold = {project: true_weeks[project] for project in range(n_resolved)}
 still_open = slice(n_resolved, None)
 
-# --- Without and with what is known -----------------------------------------------------------------------------------
+# --- Without and with gold --------------------------------------------------------------------------------------------
 without = trueup.estimate(forecasts)
 with_gold = trueup.estimate(forecasts, gold=gold)
 

@@ -1,12 +1,12 @@
 """When you know how good each source is: instruments with a data sheet, laboratories with a track record.
 
 Then nothing has to be learned about the sources. The best weighted mean is known ("blue", best linear unbiased
-estimate), and a second step can still gain: estimates of many alike quantities are drawn toward each other, the less
-sure they are the more.
+estimate), and a second step can still help: it pulls the estimates of many similar quantities toward each other;
+uncertain estimates move further.
 
 - `method="blue", shrink="none"`: the best weighted mean;
-- `method="blue", shrink="paper"`: that and the second step of the paper, its Algorithm 1;
-- the default: as soon as `worker_variance=` is given, trueup takes "blue" and its own, more careful second step.
+- `method="blue", shrink="paper"`: the same, followed by the second step of the paper (its Algorithm 1);
+- the default: with `worker_variance=`, trueup uses "blue" and its own, more careful second step.
 """
 
 from typing import Any
@@ -17,9 +17,8 @@ import trueup
 
 # --- 60 studies, each of 8 instruments that measure 20 samples --------------------------------------------------------
 # A single study shows mostly luck, so we do it 60 times and take the average.
-variances = np.array(
-    [0.5, 1.0, 1.0, 2.0, 4.0, 4.0, 9.0, 16.0]
-)  # squares of the standard errors of the data sheets
+# The squared standard errors from the data sheets.
+variances = np.array([0.5, 1.0, 1.0, 2.0, 4.0, 4.0, 9.0, 16.0])
 known = dict(enumerate(variances.tolist()))  # instrument -> variance
 ways: dict[str, dict[str, Any]] = {
     "plain mean": {"method": "mean", "shrink": "none"},
@@ -52,7 +51,7 @@ print(
 # It takes five lines, so that you can see what shrink="paper" does here.
 precision = 1 / variances
 aggregate = precision @ table / precision.sum()  # the best weighted mean of each sample
-variance = 1 / precision.sum()  # how sure it is
+variance = 1 / precision.sum()  # how uncertain it is
 centre = aggregate.mean()
 share = (n_samples - 3) * variance / np.sum((aggregate - centre) ** 2)
 by_hand = aggregate - share * (aggregate - centre)

@@ -43,7 +43,7 @@ class Closeness(Algorithm):
     # moving. `tally` and `update` are separate because answers come in blocks of questions.
 
     def start(self, facts: Facts) -> State:
-        """Begin with equal weights, and remember the typical distance (squared) between answers to a question."""
+        """Start with equal weights, and keep the typical squared distance between answers to a question."""
         typical = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
         return State(facts, {"weight": np.ones(facts.n_workers), "typical": typical})
 
@@ -53,20 +53,20 @@ class Closeness(Algorithm):
         return block.by_worker(1 / (1 + distance), block.informative)[None]
 
     def update(self, state: State, sums: Floats) -> State:
-        """Return the new weights. `weigh` looks after workers who share no question with anybody."""
+        """Return the new weights. `weigh` takes care of workers who share no question with others."""
         facts = state.facts
         mean = (sums[0] + 1) / (facts.n_informative + 2)  # few answers prove little
         return state.replace(weight=facts.weigh(mean**self.power))
 
 
 # --- Is it sound? -----------------------------------------------------------------------------------------------------
-# The battery tries it on awkward answers (one worker, no disagreement, an absurd number, other units, another order).
-# If something is wrong it says what.
+# The checks run it on awkward answers (one worker, no disagreement, an absurd number, other units, another order) and
+# say what is wrong, if anything is.
 passed = check_algorithm(Closeness())
 print(f"check_algorithm: {len(passed)} checks passed ({', '.join(passed)})")
 
 # --- Is it any good? --------------------------------------------------------------------------------------------------
-# One set of answers shows mostly luck, so take the mean over ten, simulated with workers who are good, bad and wild.
+# One set of answers shows mostly luck, so we average over ten, simulated with good, bad and wild workers.
 methods: tuple[str | Algorithm, ...] = ("mean", "closeness", Closeness(power=4), "auto")
 n_sets = 10
 print(f"\nMean squared error over {n_sets} sets of answers, first step alone and with the second:")

@@ -1,6 +1,6 @@
 """pandas, polars, pyarrow or duckdb: whatever goes in, the same kind comes back.
 
-Nothing has to be converted. A library that is not installed here is left out, and said to be.
+You do not have to convert anything. Libraries that are not installed are skipped, with a message.
 """
 
 import importlib
@@ -37,7 +37,7 @@ for dish, calories in zip(dishes, rng.uniform(200, 900, len(dishes)), strict=Tru
 
 # --- The same table in every library ----------------------------------------------------------------------------------
 def table_of(name: str) -> Any:
-    """Return the answers as a table of a library; ImportError where it is not installed."""
+    """Return the answers as a table of a library; raise ImportError if it is not installed."""
     library = importlib.import_module(name)
     if name in ("pandas", "polars"):
         return library.DataFrame(columns)
@@ -55,7 +55,7 @@ def kind(table: Any) -> str:
     return f"{type(table).__module__.partition('.')[0]} {type(table).__name__}"
 
 
-# A plain dict of columns, to compare with: the answer must not depend on the kind of table.
+# A plain dict of columns, for comparison: the result must not depend on the kind of table.
 plain = trueup.estimate(columns)
 in_plain = dict(zip(plain.answers.question_ids.tolist(), plain.estimate.tolist(), strict=True))
 
@@ -67,7 +67,7 @@ for name in ("pandas", "polars", "pyarrow", "duckdb"):
         print(f"{name} is not installed: left out. `pip install {name}` if you want to see it.")
         continue
     est = trueup.estimate(answers)
-    # Rows of a database have no order of their own, so compare dish by dish.
+    # Rows of a database are unordered, so compare dish by dish.
     found = dict(zip(est.answers.question_ids.tolist(), est.estimate.tolist(), strict=True))
     gap = max(abs(found[dish] - in_plain[dish]) for dish in dishes)
     print(f"{kind(answers):24s}  {kind(est.questions):24s}  {kind(est.workers):24s}  {gap:.0e}")

@@ -98,7 +98,7 @@ def test_judges_of_one_family_are_found_and_count_once(tmp_path: Path) -> None:
     assert text.count("errors correlate") == 1
     assert "workers who err together count as one: alpha-large, alpha-small" in text
     (five,) = numbers(text, r"five judges .* contain (\d+)%")
-    for heard in ("found by trueup", "family is one voice"):
+    for heard in ("found by trueup", "family is one judge"):
         assert after(text, f"{heard}  ") < after(text, "plain mean ")
         (covered,) = numbers(text, rf"{heard} .* contain (\d+)%")
         assert five < 90 <= covered
