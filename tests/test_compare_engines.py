@@ -254,8 +254,8 @@ def test_the_command_finds_the_same_on_every_engine(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--wide", "questions"), "--wide: works in memory only"),
-        (("--sql", "select 1"), "--sql: works in memory only"),
+        (("--wide", "questions"), "--engine disk: reads files with one answer per row"),
+        (("--sql", "select 1"), "--engine disk: reads files with one answer per row"),
         (("--truth", "truth"), '--truth: found "truth", but answers that are not in memory'),
         (("--truth", "no.csv"), '--truth: File "no.csv": not found'),
         (("--strict",), "cannot be used"),

@@ -85,7 +85,8 @@ def _texts(numbers: Any) -> list[str]:
 
 
 def _source(source: Any) -> str | None:
-    return source if isinstance(source, str) else None
+    """Return the file of the answers, if it has a name that can be shown."""
+    return source if isinstance(source, str) and source.isprintable() else None
 
 
 def _calibration(calibration: Calibration) -> dict[str, str]:
