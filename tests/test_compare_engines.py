@@ -188,6 +188,18 @@ def test_truths_outside_the_sample_are_told(
         on_disk(frame, tmp_path, ["mean"], truth)
 
 
+def test_truths_that_cannot_be_are_refused_on_every_engine(tmp_path: Path) -> None:
+    frame = answers()
+    frame["answer"] = np.exp(0.1 * frame["answer"])
+    said = '^truth: question "q0" has the truth 0, but log needs truths above 0'
+    for compare in (
+        on_disk,
+        lambda rows, _, *rest, **options: trueup.compare(rows, *rest, **options),
+    ):
+        with pytest.raises(TrueupError, match=said):
+            compare(frame, tmp_path, ["mean"], {"q0": 0.0}, transform="log")
+
+
 def test_rows_that_were_left_out_are_told_unless_strict(tmp_path: Path) -> None:
     frame = answers()
     frame.to_csv(tmp_path / "a.csv", index=False)

@@ -16,6 +16,7 @@ from trueup._estimate import read_answers
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
+from trueup.answers.scale import check_truths
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.engines import vectors
@@ -198,6 +199,7 @@ class Contest:
                 raise TrueupError(
                     f"truth: found none for the {data.n_questions:,} questions that are compared. Leave it out."
                 )
+            check_truths(known, data.scale, data.question_ids.name, "truth")
             known = data.scale.forward(known)
         split, target = folds(data, FOLDS, seed=self.seed), winsorised(data)
         rows: list[dict[str, Any]] = []

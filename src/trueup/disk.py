@@ -14,7 +14,7 @@ from trueup._compare import COMPARED, Contest, compare_on, truth_request
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.engines.disk.question_data import read_question_data
-from trueup.engines.disk.setup import WorkingFolder, open_engine
+from trueup.engines.disk.setup import WorkingFolder, leave_folder, open_engine
 from trueup.errors import TrueupError, counted, warn
 from trueup.io.outputs import check_outputs
 from trueup.io.paths import find_paths
@@ -106,7 +106,7 @@ def estimate(
             write_questions(engine, target)
             bar.step("estimates written")
         except BaseException:
-            engine.problem.close()  # what was read stays in the folder: the next run continues
+            leave_folder(engine)
             raise
     engine.journal.clear()
     return Estimate(request, data, solution, "pyarrow", target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.answers.scale import check_truths
 from trueup.cli.wording import as_options
 from trueup.errors import counted
 from trueup.result.tables import least_certain
@@ -34,7 +35,10 @@ def known_truth(est: Estimate, truths: QuestionDataRequest, file: str) -> Floats
     if truths.gold is None:
         return None
     truth, gold = truths.read(est.answers, file).gold, est.question_data.gold
-    if truth is None or gold is None:
+    if truth is None:
+        return None
+    check_truths(truth, est.answers.scale, est.answers.question_ids.name, "truth")
+    if gold is None:
         return truth
     rest = np.where(np.isnan(gold), truth, np.nan)
     return None if np.isnan(rest).all() else rest

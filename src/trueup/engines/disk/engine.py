@@ -62,7 +62,7 @@ class DiskEngine:
 
     question_vectors = QuestionVectors()
     #: Gives the working folder back; set by whoever opened it.
-    on_close: Callable[[], object] | None = None
+    on_close: weakref.finalize[..., DiskEngine] | None = None
 
     def __init__(self, stored: Stored, *, threads: int | None = None, memory: int = MEMORY) -> None:
         check_threads(threads)

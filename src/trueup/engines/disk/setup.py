@@ -87,6 +87,13 @@ def open_engine(
     return engine
 
 
+def leave_folder(engine: DiskEngine) -> None:
+    """Close an engine, and leave what was read in its folder: the next run continues."""
+    if engine.on_close is not None:
+        engine.on_close.detach()
+    engine.problem.close()
+
+
 def _give_back(stored: Stored, *, keep: bool) -> None:
     """Leave the folder empty, or with what was read where it is to be kept."""
     if not keep:
