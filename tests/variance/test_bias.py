@@ -305,3 +305,17 @@ def test_known_precisions_of_answers_count() -> None:
     sharp = estimate_biases(Answers.of(x, answer_variance=variance))
     assert np.isfinite(sharp.value).all()
     assert np.isfinite(sharp.std_error).all()
+
+
+def test_noise_that_is_already_known_changes_no_number() -> None:
+    x = np.random.default_rng(5).normal(size=(6, 40)) + np.arange(6.0)[:, None]
+    x[0, 0] = 1e6  # a gross question, whose mark the engine of `biases` has to keep
+    answers = Answers.of(x)
+    engine = MemoryEngine(answers)
+    noise = worker_noise(engine)
+    assert noise.screening.n_gross == 1
+    expected = estimate_biases(answers)
+    for same in (answers, engine):
+        biases = estimate_biases(same, noise=noise)
+        np.testing.assert_array_equal(biases.value, expected.value)
+        np.testing.assert_array_equal(biases.std_error, expected.std_error)

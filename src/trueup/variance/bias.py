@@ -99,7 +99,7 @@ def _residuals(engine: Engine, weight: Floats) -> Callable[[Floats], tuple[Float
     """Return the function from weighted biases `w_i b_i` to the sums of each worker's residuals and shares.
 
     Residuals are linear in the biases, `r + C (w b)` with `C_ik = sum_j p_ij p_kj / sum_l p_lj w_l`. With few workers
-    one pass finds r and C, and a turn needs no look at the answers; with many, C would be too large.
+    one pass computes r and C, and an update needs no pass over the answers; with many, C would be too large.
     """
 
     def visit(block: Block, shifted: Floats) -> Visit:
@@ -114,9 +114,10 @@ def _residuals(engine: Engine, weight: Floats) -> Callable[[Floats], tuple[Float
         precision = np.ones(len(block.values)) if block.precision is None else block.precision
         shape = (block.n_questions, block.n_workers)
         given = csr_array((precision, block.workers, block.indptr), shape=shape)
-        return Visit(
-            sums=np.vstack([sums, (given.T @ (given * (inside / total)[:, None])).todense()])
+        scaled = csr_array(
+            (precision * block.spread(inside / total), block.workers, block.indptr), shape=shape
         )
+        return Visit(sums=np.vstack([sums, (given.T @ scaled).toarray()]))
 
     from scipy.sparse import csr_array
 
