@@ -11,19 +11,44 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from trueup import __version__
-from trueup.cli.compare import compare
-from trueup.cli.datasets import datasets
-from trueup.cli.diagnose import diagnose
-from trueup.cli.doctor import doctor
-from trueup.cli.estimate import estimate
 from trueup.cli.exit_codes import UsageError
-from trueup.cli.simulate import simulate
-from trueup.cli.study import study
-from trueup.cli.update import update
 from trueup.cli.without_extras import DESCRIPTION
 from trueup.errors import TrueupWarning
 
 HELP = f"{DESCRIPTION}\n\nExample: trueup estimate answers.csv -o truths.csv"
+
+#: Commands, what they do, and an example: each is imported when it is run, or asked for its own help.
+COMMANDS = {
+    "estimate": (
+        "Estimate the true value of every question in a file of answers.",
+        "trueup estimate answers.csv -o truths.csv --workers workers.csv --report report.html",
+    ),
+    "update": (
+        "Fold new answers into the state that trueup estimate --save wrote.",
+        "trueup update state.trueup new.csv -o truths.csv",
+    ),
+    "compare": (
+        "Rank the first steps, with and without the second, by how well they predict workers they have not seen.",
+        "trueup compare answers.csv --truth truth.csv",
+    ),
+    "diagnose": (
+        "Show what stands out about workers and questions, how well workers agree, and whether a second step helps.",
+        "trueup diagnose answers.csv --target-se 0.5 --workers workers.csv",
+    ),
+    "doctor": (
+        "Check a file of answers and say what could be run on it, without estimating anything.",
+        "trueup doctor answers.csv",
+    ),
+    "simulate": (
+        "Draw workers, questions with a known truth, and answers.",
+        "trueup simulate -o answers.csv --truth-out truth.csv --workers 20 --density 0.5",
+    ),
+    "datasets": (
+        "List the public data sets, describe one, or write its answers to a file.",
+        "trueup datasets emotions -o answers.csv --truth-out truth.csv",
+    ),
+    "study": ("Run a study again and write what came out.", "trueup study paper --quick"),
+}
 
 app = App(name="trueup", help=HELP, version=f"trueup {__version__}", help_format="plaintext")
 
@@ -39,8 +64,9 @@ def demo() -> None:
     demo()
 
 
-for command in (estimate, update, compare, diagnose, doctor, simulate, datasets, study):
-    app.command(command)
+for command, (text, example) in COMMANDS.items():
+    path, about = f"trueup.cli.{command}:{command}", f"{text}\n\nExample: {example}"
+    app.command(path, name=command, help=about)
 
 
 @app.meta.default
