@@ -12,8 +12,10 @@ import numpy as np
 import trueup
 from evidence.second_step import rules
 from trueup.algorithms import CATD
+from trueup.answers.scale import Scale
 from trueup.datasets import load
 from trueup.errors import TrueupError
+from trueup.pipeline.scaling import answers_on_scale
 from trueup.study.harness import SecondStep, StudyCell, StudyGrid, study
 from trueup.study.sources import Sampled, Synthetic
 from trueup.study.store import Store
@@ -184,12 +186,12 @@ class Context:
 
 
 def _load(name: str, data: str | None) -> Sampled:
-    options = {"transform": "log1p"} if name == "population" else {}
-    dataset = load(name, data=data, **options)
-    answers = dataset.answers
+    scale = Scale("log1p" if name == "population" else None)
+    dataset = load(name, data=data)
+    answers = answers_on_scale(dataset.answers, scale)
     if dataset.truth is None:
         return Sampled(name, answers, None)
-    truth = answers.scale.forward(dataset.truth_array)
+    truth = scale.forward(dataset.truth_array)
     known = np.flatnonzero(np.isfinite(truth))
     if len(known) < answers.n_questions:
         answers = answers.subset(known)

@@ -16,7 +16,7 @@ from trueup._estimate import read_answers
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
-from trueup.answers.scale import check_truths
+from trueup.answers.scale import PanelScales, check_truths
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.engines import vectors
@@ -26,6 +26,7 @@ from trueup.errors import AnswersError, TrueupError
 from trueup.io.frames_out import make_frame
 from trueup.io.question_data import QuestionDataRequest
 from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
+from trueup.pipeline.scaling import on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.request import KEYWORDS, Request
 from trueup.shrinkage import Identity
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.answers.answers import Answers
     from trueup.answers.panels import Folds
+    from trueup.answers.scale import Scale
     from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine
     from trueup.engines.question_sample import QuestionSample
@@ -103,7 +105,7 @@ def compare(
     if data.n_panels > 1:
         raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
     known = truth_request(truth, request).read(data, answers).gold
-    engine = MemoryEngine(data, threads=request.plan.threads)
+    engine = contest.on_scale(MemoryEngine(data, threads=request.plan.threads))
     drawn = sample_questions(engine, request.plan.seed)
     sample = _gathered(engine, drawn)
     if known is not None and drawn.limit is not None:
@@ -130,6 +132,7 @@ def compare_on(engine: Engine, contest: Contest, truth: QuestionDataRequest, bar
     pyarrow table
         As for `compare`.
     """
+    engine = contest.on_scale(engine)
     drawn = sample_questions(engine, contest.seed)
     sample = _gathered(engine, drawn)
     try:
@@ -159,12 +162,15 @@ class Contest:
         Of the sample of questions and the folds of workers.
     limits : dict
         Those of `trueup.algorithms.run`.
+    scale : Scale
+        The scale on which answers are combined.
     """
 
     algorithms: Sequence[Algorithm]
     rules: Sequence[ShrinkRule]
     seed: int
     limits: dict[str, Any]
+    scale: Scale
 
     @classmethod
     def of(cls, methods: Sequence[str | Algorithm] | None, request: Request) -> Self:
@@ -174,7 +180,12 @@ class Contest:
             raise TrueupError("methods: found none, name at least one first step.")
         rule = request.plan.rule
         rules = [rule] if isinstance(rule, Identity) else [Identity(), rule]
-        return cls(algorithms, rules, request.plan.seed, request.plan.limits)
+        plan = request.plan
+        return cls(algorithms, rules, plan.seed, plan.limits, plan.scale)
+
+    def on_scale(self, engine: Engine) -> Engine:
+        """Return the engine over the answers on the scale on which they are combined."""
+        return on_scale(engine, PanelScales((self.scale,)))
 
     @property
     def labels(self) -> list[str]:
@@ -186,7 +197,7 @@ class Contest:
         ]
 
     def board(self, data: Answers, known: Floats | None, bar: Progress) -> dict[str, Any]:
-        """Compare on these answers; return the columns of the table.
+        """Compare on these answers, which are on the scale; return the columns of the table.
 
         `known` are truths of their questions, in the unit of the answers and NaN where unknown.
         """
@@ -199,8 +210,8 @@ class Contest:
                 raise TrueupError(
                     f"truth: found none for the {data.n_questions:,} questions that are compared. Leave it out."
                 )
-            check_truths(known, data.scale, data.question_ids.name, "truth")
-            known = data.scale.forward(known)
+            check_truths(known, self.scale, data.question_ids.name, "truth")
+            known = self.scale.forward(known)
         split, target = folds(data, FOLDS, seed=self.seed), winsorised(data)
         rows: list[dict[str, Any]] = []
         losses: list[Floats] = []

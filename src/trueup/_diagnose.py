@@ -14,6 +14,7 @@ from trueup.errors import TrueupError, TrueupWarning
 from trueup.findings.collection import ONE_PROBLEM
 from trueup.findings.second_step import PANELS, check_panels, diagnose_second_step
 from trueup.io.question_data import QuestionData
+from trueup.pipeline.scaling import answers_on_scale
 from trueup.request import KEYWORDS, Request
 from trueup.result.estimate import Estimate
 
@@ -62,7 +63,7 @@ def diagnose(
     check_names("diagnose", keywords, OPTIONS)
     check_panels(panels)
     request = Request.of("diagnose", answers, method=method, **keywords)
-    data = _one_problem(answers, request)
+    data = answers_on_scale(_one_problem(answers, request), request.plan.scale)
     algorithm, plan = find(method), request.plan
     limits: dict[str, Any] = {"max_iter": plan.max_iter, "tol": plan.tol}
     aggregate = run(algorithm, data, **limits)

@@ -124,10 +124,7 @@ def estimate(
 
 def read_answers(answers: Any, request: Request) -> Answers:
     """Read the answers as a request says."""
-    options = request.read.given
-    if not isinstance(answers, Answers):
-        options |= {"transform": request.plan.transform, "bounds": request.plan.bounds}
-    return Answers.of(answers, **options)
+    return Answers.of(answers, **request.read.given)
 
 
 def estimate_in_memory(

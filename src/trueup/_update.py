@@ -123,7 +123,7 @@ def updated(
     options = {name: value for name, value in read.file_options.items() if name != "wide"}
     request = QuestionDataRequest(**given, question=read.question, file_options=options)
     with Progress("update", 3, shown=progress) as bar:
-        new = _read_new(saved, answers, read)
+        new = _read_new(answers, read)
         merged = merge(saved.answers, new, duplicates)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
@@ -194,20 +194,14 @@ def _stamp(path: str | PathLike[str]) -> tuple[int, ...]:
 # -- the new answers -----------------------------------------------------------------------------------------
 
 
-def _read_new(saved: SavedState, answers: Any, read: ReadOptions) -> Answers:
-    """Read new answers on the scale of the old ones."""
-    old = saved.answers.scale
+def _read_new(answers: Any, read: ReadOptions) -> Answers:
+    """Read new answers."""
     if isinstance(answers, Answers):
         new = Answers.of(answers, **read.given)
-        if new.scale != old:
-            raise TrueupError(
-                "answers: transform or bounds are not those of the state. Make the new Answers with "
-                f"transform={old.transform!r}, bounds={old.bounds!r}."
-            )
         if new.n_panels > 1:
             raise TrueupError("answers: these are panels; take one with `answers.panel(b)`.")
         return new
-    return Answers.of(answers, **read.given, transform=old.transform, bounds=old.bounds)
+    return Answers.of(answers, **read.given)
 
 
 def _merged_data(

@@ -97,7 +97,7 @@ def estimate(
     check_outputs({"out": target}, (".parquet",), inputs=inputs)
     with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
         engine = open_engine(
-            source, request.read, folder, request.question_data, bar, **_scale(request)
+            source, request.read, folder, request.question_data, bar, threads=request.plan.threads
         )
         try:
             bar.step("answers read")
@@ -147,8 +147,10 @@ def compare(
     truths.check_by_id(columns=False)
     folder = WorkingFolder(work_dir, keep, memory_limit, strict)
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
-        # The answers are read once: none need stay in memory.
-        engine = open_engine(source, request.read, folder, None, bar, **_scale(request), memory=0)
+        # The answers are read once or twice: none need stay in memory.
+        engine = open_engine(
+            source, request.read, folder, None, bar, threads=request.plan.threads, memory=0
+        )
         try:
             stored = engine.problem
             bar.step("answers read")
@@ -160,8 +162,3 @@ def compare(
             return compare_on(engine, contest, truths, bar)
         finally:
             engine.close()
-
-
-def _scale(request: Request) -> dict[str, Any]:
-    plan = request.plan
-    return {"transform": plan.transform, "bounds": plan.bounds, "threads": plan.threads}

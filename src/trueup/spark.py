@@ -77,9 +77,7 @@ def estimate(
     if not isinstance(variance, str | int | float | None):
         raise TrueupError("variance: on a cluster it is a name or a number.")
     with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
-        engine = open_engine(
-            frame, request.read, request.question_data, **_scale(request), partitions=partitions
-        )
+        engine = open_engine(frame, request.read, request.question_data, partitions=partitions)
         try:
             bar.step("answers cut into blocks")
             gold = request.question_data.gold is not None
@@ -122,13 +120,9 @@ def compare(
     truths = truth_request(truth, request)
     truths.check_by_id(columns=False)
     with Progress("compare", 2 + len(contest.algorithms), shown=progress) as bar:
-        engine = open_engine(frame, request.read, None, **_scale(request), partitions=partitions)
+        engine = open_engine(frame, request.read, None, partitions=partitions)
         try:
             bar.step("answers cut into blocks")
             return compare_on(engine, contest, truths, bar)
         finally:
             engine.close()
-
-
-def _scale(request: Request) -> dict[str, Any]:
-    return {"transform": request.plan.transform, "bounds": request.plan.bounds}

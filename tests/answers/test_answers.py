@@ -353,48 +353,30 @@ def test_what_holds_no_usable_answers_is_refused(data: object, words: list[str])
 def test_answers_that_exist_are_taken_as_they_are() -> None:
     answers = Answers.of([[1.0, 2.0]])
 
-    assert Answers.of(answers, question="q", duplicates="mean", transform=None) is answers
-    with pytest.raises(AnswersError, match=r"^transform: .*Answers\.of"):
-        Answers.of(answers, question="q", answer="a", transform="log")
+    assert Answers.of(answers, question="q", duplicates="mean", panel=None) is answers
+    with pytest.raises(AnswersError, match=r"^worker_variance: .*Answers\.of"):
+        Answers.of(answers, question="q", answer="a", worker_variance={0: 1.0})
 
 
-# -- transform and bounds --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("transform", "bounds"),
-    [(None, None), (None, (2, 3)), ("log", None), ("log", (2, 3)), ("log1p", (0, 3)),
-     ("logit", (0, 10))],
-)  # fmt: skip
-def test_a_matrix_comes_back_from_any_scale_also_outside_the_bounds(
-    transform: str | None, bounds: tuple[float, float] | None
-) -> None:
-    matrix = np.array([[1.0, 2.5, NAN], [4.0, NAN, 9.5]])
-
-    answers = Answers.of(matrix, transform=transform, bounds=bounds)
-
-    np.testing.assert_allclose(answers.to_matrix(), matrix, rtol=1e-12)
-    combined = answers.values + np.repeat(answers.centre, answers.counts)
-    original = matrix.T[~np.isnan(matrix.T)]
-    np.testing.assert_allclose(combined, answers.scale.forward(original), rtol=1e-12)
+# -- answers as given ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("transform", "bounds", "bad"),
-    [("log", None, 0.0), ("log1p", None, -1.0), ("logit", None, 1.0), ("logit", (0, 5), 5.0)],
+    ("column", "apart"), [([3.0, 5.0, 40.0], False), ([1e-20, 1.0, 0.1], True)]
 )
-def test_answers_the_transform_cannot_take_are_named(
-    transform: str, bounds: tuple[float, float] | None, bad: float
-) -> None:
-    rows = [("a", "u", 0.5), ("a", "v", NAN), ("b", "v", 0.5), ("b", "u", bad)]
-    options: dict[str, Any] = {"transform": transform, "bounds": bounds}
-
-    with pytest.raises(
-        AnswersError, match=rf"^transform: .*1 of 3 .*row 3 \({bad}\).*Drop or mend"
-    ):
-        Answers.of(frame(rows), **options)
-    with pytest.raises(AnswersError, match=rf"^transform: .*worker 1 on question 2 \({bad}\)"):
-        Answers.of([[0.5, 0.5, 0.5], [0.5, NAN, bad]], **options)
+def test_answers_come_back_to_the_last_digit(column: list[float], apart: bool) -> None:
+    """Values are relative to the centre; where that loses digits the answers are kept as well."""
+    matrix = np.array([column, column[::-1]]).T
+    answers = Answers.from_matrix(matrix)
+    assert (answers.given is not None) == apart
+    np.testing.assert_array_equal(answers.to_matrix(), matrix)
+    for part in (answers.panel(0), answers.subset([1]), answers.bootstrap(1, seed=2)):
+        assert set(part.answers.tolist()) <= set(column)
+    (block,) = answers.blocks()
+    assert block.answers.tolist() == answers.answers.tolist()
+    assert block.part(np.array([False, True])).answers.tolist() == sorted(
+        column, key=column[::-1].index
+    )
 
 
 # -- variances -------------------------------------------------------------------------------------

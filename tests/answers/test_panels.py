@@ -88,10 +88,6 @@ def members(answers: Answers, number: int) -> tuple[Ints, Ints]:
     return workers, questions
 
 
-def full_values(answers: Answers) -> Floats:
-    return answers.values + np.repeat(answers.centre, answers.counts)
-
-
 def same(one: Answers, other: Answers) -> bool:
     names = ("indptr", "workers", "values", "centre", "panel_questions", "panel_workers",
              "question_source", "worker_source")  # fmt: skip
@@ -116,7 +112,7 @@ def test_a_panel_has_all_answers_of_its_workers_to_its_questions(name: str, seed
         assert found[0].tolist() == workers[rows].tolist()
         assert found[1].tolist() == questions[columns].tolist()
         np.testing.assert_array_equal(
-            laid_out(drawn, full_values(drawn), b), expected[np.ix_(rows, columns)]
+            laid_out(drawn, drawn.answers, b), expected[np.ix_(rows, columns)]
         )
 
 
@@ -132,7 +128,7 @@ def test_every_answer_keeps_its_value_its_precision_and_its_author(name: str) ->
     for b in range(drawn.n_panels):
         here = np.ix_(*members(drawn, b))
         for found, expected in (
-            (laid_out(drawn, full_values(drawn), b), base.to_matrix()[here]),
+            (laid_out(drawn, drawn.answers, b), base.to_matrix()[here]),
             (laid_out(drawn, drawn.precision, b), precision[here]),
         ):
             there = ~np.isnan(found)
@@ -163,7 +159,7 @@ def test_one_panel_is_the_same_alone(name: str) -> None:
     for b in range(drawn.n_panels):
         alone = drawn.panel(b)
         workers, questions = members(drawn, b)
-        np.testing.assert_array_equal(alone.to_matrix(), laid_out(drawn, full_values(drawn), b))
+        np.testing.assert_array_equal(alone.to_matrix(), laid_out(drawn, drawn.answers, b))
         assert source(alone.worker_source).tolist() == workers.tolist()
         assert source(alone.question_source).tolist() == questions.tolist()
         assert alone.worker_variance is not None
@@ -201,7 +197,7 @@ def test_a_panel_can_be_drawn_from_again(first: str, second: str) -> None:
     drawn = MAKERS[second](middle, 2)
 
     for b in range(drawn.n_panels):
-        found = laid_out(drawn, full_values(drawn), b)
+        found = laid_out(drawn, drawn.answers, b)
         there = ~np.isnan(found)
         expected = base.to_matrix()[np.ix_(*members(drawn, b))]
         np.testing.assert_array_equal(found[there], expected[there])

@@ -15,9 +15,11 @@ import pytest
 import trueup
 from trueup.algorithms import CATD, run
 from trueup.algorithms.registry import find
+from trueup.answers.scale import Scale
 from trueup.core.arrays import segment_sum
 from trueup.datasets import load
 from trueup.pipeline.auto_method import CANDIDATES, choose
+from trueup.pipeline.scaling import answers_on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Adaptive, Normal
 from trueup.study import Sampled, SecondStep, StudyGrid, study
@@ -286,17 +288,20 @@ STEP = (SecondStep("here", None, FULL),)
 SIZES = (5, 10, 20, 50, 140)
 
 
-def real(folder: Path, name: str, *, sparse: bool = False, **options: Any) -> Sampled:
-    dataset = load(name, data=folder, **options)
+def real(
+    folder: Path, name: str, *, sparse: bool = False, transform: str | None = None, **options: Any
+) -> Sampled:
+    dataset, scale = load(name, data=folder, **options), Scale(transform)
+    answers = answers_on_scale(dataset.answers, scale)
     if dataset.truth is None:
-        return Sampled(name, dataset.answers, None)
-    truth = dataset.answers.scale.forward(dataset.truth_array)
+        return Sampled(name, answers, None)
+    truth = scale.forward(dataset.truth_array)
     known = np.flatnonzero(np.isfinite(truth))
     blocks = None
     if dataset.blocks is not None:
         labels = [str(dataset.blocks[q]) for q in dataset.answers.question_ids.tolist()]
         blocks = np.unique(labels, return_inverse=True)[1][known]
-    return Sampled(name, dataset.answers.subset(known), truth[known], sparse, blocks)
+    return Sampled(name, answers.subset(known), truth[known], sparse, blocks)
 
 
 def ratios(

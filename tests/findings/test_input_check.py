@@ -11,6 +11,7 @@ import pytest
 
 import trueup
 from trueup.answers.answers import Answers
+from trueup.answers.scale import Scale
 from trueup.errors import TrueupError
 from trueup.findings.input_check import examine
 
@@ -82,11 +83,11 @@ def sizes(noise: float, *, relative: bool, lowest: float = 1.0, **options: Any) 
 
 
 def test_a_log_scale_is_advised_where_large_answers_scatter_more() -> None:
-    def advised(answers: Answers) -> bool:
-        return any("--transform log" in text for text in examine(answers).advice)
+    def advised(answers: Answers, scale: Scale | None = None) -> bool:
+        return any("--transform log" in text for text in examine(answers, scale).advice)
 
     assert advised(sizes(0.2, relative=True))
-    assert not advised(sizes(0.2, relative=True, transform="log"))
+    assert not advised(sizes(0.2, relative=True), Scale("log"))
     assert not advised(sizes(0.2, relative=False))
     assert not advised(sizes(0.2, relative=True, lowest=-1.0))
 

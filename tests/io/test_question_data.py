@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from trueup.answers.answers import Answers
-from trueup.answers.scale import Scale, check_truths
 from trueup.errors import AnswersError, MissingExtra, TrueupError
 from trueup.io.question_data import Covariates, Labels, QuestionDataRequest
 
@@ -717,20 +716,6 @@ def test_every_question_needs_covariates(missing: object) -> None:
     frame = BY_QUESTION | {"share": [0.1, missing, 0.3]}
     text = message(read_covariates, frame, answers())
     assert '1 question without a value of "share", first "q2"' in text
-
-
-def test_truths_on_the_scale_of_the_answers() -> None:
-    log, inside = Scale("log"), Scale(bounds=(0, 4))
-    check_truths(np.array([np.nan, 5.0]), log, QUESTIONS.__getitem__)
-    check_truths(np.array([0.0, 4.0]), inside, QUESTIONS.__getitem__)
-    with pytest.raises(
-        AnswersError, match=r'^gold: question "q1" has the truth 0, but log needs truths above 0'
-    ):
-        check_truths(np.array([np.nan, 0.0]), log, QUESTIONS.__getitem__)
-    with pytest.raises(
-        AnswersError, match=r'^truth: question "q2" has the truth 5, but the bounds are 0 and 4'
-    ):
-        check_truths(np.array([0.0, 4.0, 5.0]), inside, QUESTIONS.__getitem__, "truth")
 
 
 def test_what_is_given_stays_as_it_was() -> None:

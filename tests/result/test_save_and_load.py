@@ -125,7 +125,7 @@ def test_scale_and_variances_come_back(tmp_path: Path, transform: str) -> None:
     )
     again = load(est.save(tmp_path / "state.trueup"))
     assert_same(again, est)
-    assert again.answers.scale == est.answers.scale
+    assert again.solution.scale == est.solution.scale
     assert again.answers.answer_variance == est.answers.answer_variance
 
 
@@ -397,15 +397,15 @@ HOSTILE = {
     "negative count": _array("counts", _at(0, -1)),
     "huge count": _array("counts", _at(0, 2**62)),
     "too many counts": _array("counts", lambda a: np.append(a, 2)),
-    "not a number": _array("values", _at(0, np.nan)),
-    "infinite": _array("centre", _at(0, np.inf)),
-    "too large": _array("centre", _at(0, 1e300)),
-    "too short": _array("values", lambda a: a[:-1]),
-    "small numbers": _array("values", lambda a: a.astype(np.float32)),
-    "two dimensions": _array("values", lambda a: a[None]),
-    "objects": _array("values", lambda a: a.astype(object)),
-    "fields": _array("values", np.zeros(10, dtype=[("a", "f8")])),
-    "text": _array("values", np.array(["x"] * 10)),
+    "not a number": _array("answers", _at(0, np.nan)),
+    "infinite": _array("answers", _at(0, np.inf)),
+    "too large": _array("answers", _at(0, 1e300)),
+    "too short": _array("answers", lambda a: a[:-1]),
+    "small numbers": _array("answers", lambda a: a.astype(np.float32)),
+    "two dimensions": _array("answers", lambda a: a[None]),
+    "objects": _array("answers", lambda a: a.astype(object)),
+    "fields": _array("answers", np.zeros(10, dtype=[("a", "f8")])),
+    "text": _array("answers", np.array(["x"] * 10)),
     "negative weight": _array("state.0", _at(0, -1.0)),
     "state too short": _array("state.0", lambda a: a[:1]),
     "estimate missing": lambda _, arrays: arrays.pop("column.estimate"),
@@ -475,7 +475,7 @@ def test_nothing_that_a_file_says_is_run(tmp_path: Path, good: bytes) -> None:
             return (Path.touch, (tmp_path / "ran",))
 
     bomb = np.array([Bomb()] * 10, dtype=object)
-    refusal(tmp_path, rebuilt(good, _array("values", bomb)))
+    refusal(tmp_path, rebuilt(good, _array("answers", bomb)))
     assert not (tmp_path / "ran").exists()
 
 
@@ -498,9 +498,9 @@ def test_a_header_cannot_ask_for_memory(tmp_path: Path, good: bytes) -> None:
     )
     with zipfile.ZipFile(io.BytesIO(good)) as old:
         contents = {name: old.read(name) for name in old.namelist()}
-    contents["values.npy"] = part.getvalue()
+    contents["answers.npy"] = part.getvalue()
     meta = json.loads(contents["meta.json"])
-    meta["members"]["values"] = hashlib.sha256(part.getvalue()).hexdigest()
+    meta["members"]["answers"] = hashlib.sha256(part.getvalue()).hexdigest()
     contents["meta.json"] = json.dumps(meta).encode()
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as new:

@@ -148,7 +148,7 @@ def gather_facts(engine: Engine) -> Facts:
         pool=pooled_variance(within, overlap),
         overlap=overlap,
         worker_variance=worker_variance,
-        answer_variance=problem.answer_variance,
+        answer_variance=engine.answer_variance,
     )
 
 

@@ -11,7 +11,7 @@ runs over all panels in the same few passes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,6 @@ import numpy as np
 from trueup.answers import panels
 from trueup.answers.block import Block
 from trueup.answers.dense_block import CompleteBlock
-from trueup.answers.scale import Scale
 from trueup.core.arrays import narrow
 from trueup.errors import AnswersError
 
@@ -63,7 +62,9 @@ class Answers:
     ----------
     indptr, workers, values : arrays
         The answers to question j are at positions `indptr[j] .. indptr[j+1]`: number of the worker,
-        and value minus `centre[j]` on the scale on which answers are combined.
+        and answer minus `centre[j]`.
+    given : array or None
+        The answers as given, where `values + centre` loses digits of them; None: it does not.
     panel_questions, panel_workers : arrays
         Panel b has the questions and the workers from entry b up to entry b+1.
     precision : array or None
@@ -86,7 +87,7 @@ class Answers:
     worker_variance: Floats | None = None
     question_source: Ints | None = None
     worker_source: Ints | None = None
-    scale: Scale = field(default_factory=Scale)
+    given: Floats | None = None
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -130,8 +131,6 @@ class Answers:
         answer: str = "answer",
         panel: str | None = None,
         duplicates: Duplicates = "error",
-        transform: str | None = None,
-        bounds: tuple[float, float] | None = None,
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
         read: Callable[..., Table] | None = None,
@@ -148,8 +147,6 @@ class Answers:
             Column that tells independent problems apart.
         duplicates : {"error", "mean", "first"}
             What to do when a worker answered a question more than once.
-        transform, bounds
-            The scale on which answers are combined, see `Scale`.
         answer_variance : str, optional
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
@@ -168,8 +165,7 @@ class Answers:
             panel=panel,
             numbers=_number_columns(answer_variance, worker_variance),
         )
-        scale = Scale(transform, bounds)
-        return build(table, scale, duplicates, answer_variance, worker_variance)
+        return build(table, duplicates, answer_variance, worker_variance)
 
     @classmethod
     def from_file(
@@ -221,8 +217,6 @@ class Answers:
         cls,
         matrix: Any,
         *,
-        transform: str | None = None,
-        bounds: tuple[float, float] | None = None,
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
@@ -241,15 +235,13 @@ class Answers:
         from trueup.io.readers.matrix import matrix_table
 
         table = matrix_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, Scale(transform, bounds), duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance)
 
     @classmethod
     def from_sparse(
         cls,
         matrix: Any,
         *,
-        transform: str | None = None,
-        bounds: tuple[float, float] | None = None,
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
@@ -263,7 +255,7 @@ class Answers:
         from trueup.io.readers.matrix import sparse_table
 
         table = sparse_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, Scale(transform, bounds), duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -308,6 +300,13 @@ class Answers:
         return np.diff(self.indptr)
 
     @property
+    def answers(self) -> Floats:
+        """Each answer itself, not relative to the centre of its question."""
+        if self.given is not None:
+            return self.given
+        return self.values + np.repeat(self.centre, self.counts)
+
+    @property
     def question_panel(self) -> Ints:
         """Panel of each question."""
         return np.repeat(np.arange(self.n_panels), np.diff(self.panel_questions))
@@ -347,13 +346,13 @@ class Answers:
     def to_matrix(self) -> Floats:
         """Return the answers as an array, workers x questions, NaN where there is none.
 
-        Answers are given as they were, before any transformation. Meant for small data.
+        Meant for small data.
         """
         if self.n_panels > 1:
             raise AnswersError("to_matrix: these are panels; take one with `answers.panel(b)`.")
         matrix = np.full((self.n_workers, self.n_questions), np.nan)
         question = np.repeat(np.arange(self.n_questions), self.counts)
-        matrix[self.workers, question] = self.scale.inverse(self.values + self.centre[question])
+        matrix[self.workers, question] = self.answers
         return matrix
 
     def blocks(self, size: int = BLOCK_ANSWERS) -> list[Block]:
@@ -394,6 +393,7 @@ class Answers:
             panel_questions=inside - start,
             first_panel=first_panel,
             centre=self.centre[start:stop],
+            given=None if self.given is None else self.given[here],
         )
         if CompleteBlock.fits(block):
             return CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
@@ -436,7 +436,6 @@ def _number_columns(*arguments: Any) -> tuple[str, ...]:
 
 def _build_matrix(
     table: Table,
-    scale: Scale,
     duplicates: Duplicates,
     worker_variance: Any,
 ) -> Answers:
@@ -446,4 +445,4 @@ def _build_matrix(
     columns = [
         name if name in table.numbers else None for name in ("answer_variance", "worker_variance")
     ]
-    return build(table, scale, duplicates, columns[0], columns[1] or worker_variance)
+    return build(table, duplicates, columns[0], columns[1] or worker_variance)

@@ -72,6 +72,8 @@ class Block:
     ----------
     centre : array
         What the values of each question are relative to.
+    given : array or None
+        The answers as given, where `values + centre` loses digits of them; None: it does not, or they were changed.
     """
 
     indptr: Indices
@@ -85,6 +87,7 @@ class Block:
     first_panel: int
     centre: Floats
     aside: Bools | None = None
+    given: Floats | None = None
 
     @property
     def n_questions(self) -> int:
@@ -112,6 +115,11 @@ class Block:
         return np.repeat(mine, np.diff(self.panel_questions))
 
     # -- facts about answers and questions ---------------------------------------------------
+
+    @property
+    def answers(self) -> Floats:
+        """Each answer itself, not relative to the centre."""
+        return self.values + self.spread(self.centre) if self.given is None else self.given
 
     @cached_property
     def weighted(self) -> Floats:
@@ -195,7 +203,8 @@ class Block:
             mean = self.by_question(values) / self.counts
             np.subtract(values, self.spread(mean), out=values)
             centre = centre + mean
-        return replace(self, values=values, centre=centre, aside=aside)
+        given = self.given if bias is None else None
+        return replace(self, values=values, centre=centre, aside=aside, given=given)
 
     def part(self, questions: Bools) -> Block:
         """Return a block with the questions that are marked, numbered from 0."""
@@ -216,6 +225,7 @@ class Block:
             first_panel=self.first_panel,
             centre=self.centre[questions],
             aside=None if self.aside is None else self.aside[questions],
+            given=None if self.given is None else self.given[at],
         )
 
     # -- the four moves ---------------------------------------------------------------------------------

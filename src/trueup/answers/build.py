@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from trueup.answers.answers import Duplicates
-    from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats, Indices, Ints
     from trueup.io.table import Ids, Table
 
@@ -38,7 +37,6 @@ MOST_BITS = 63
 
 def build(
     table: Table,
-    scale: Scale,
     duplicates: Duplicates,
     answer_variance: str | None,
     worker_variance: Any,
@@ -55,23 +53,15 @@ def build(
             "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
             "that of its answers if both are known."
         )
-    outside = scale.outside(table.answer)
-    if outside.any():
-        raise AnswersError(
-            f"transform: {scale.transform} needs answers {scale.domain}; {outside.sum():,} of "
-            f"{len(outside):,} are not, first at {_places(table, outside, table.answer)}. "
-            "Drop or mend these answers, or choose another transform."
-        )
     question, worker, panels = _number(table)
-    values = scale.forward(table.answer)
-    precision = _precision(table, answer_variance, scale, values)
+    precision = _precision(table, answer_variance)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
     sort = Sort.of(question, worker, m, n)
     n_duplicates = int(np.count_nonzero(sort.again))
     if n_duplicates and duplicates == "error":
         raise _duplicate_error(table, sort, n_duplicates)
     indptr, worker = sort.indptr, sort.worker
-    values = sort.follow(values)
+    values = sort.follow(table.answer)
     precision = None if precision is None else sort.follow(precision)
     if n_duplicates:
         first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
@@ -85,11 +75,13 @@ def build(
     known = known_variance(table, worker_variance)
     if known is not None and panels.worker_source is not None:
         known = known[panels.worker_source]
+    centred = centred_values(values, indptr)
     return Answers(
         indptr=indptr,
         workers=narrow(worker, n),
-        values=values,
-        centre=centre_in_place(values, indptr),
+        values=centred.values,
+        centre=centred.centre,
+        given=centred.given,
         panel_questions=panels.questions,
         panel_workers=panels.workers,
         precision=precision,
@@ -97,7 +89,6 @@ def build(
         worker_variance=known,
         question_source=panels.question_source,
         worker_source=panels.worker_source,
-        scale=scale,
         origin=Origin(
             table.question_ids,
             table.worker_ids,
@@ -219,6 +210,22 @@ def _bits(count: int) -> int:
     return max(count - 1, 1).bit_length()
 
 
+class Centred(NamedTuple):
+    """Answers relative to the centre of their question; `given` is None where `values + centre` returns them."""
+
+    values: Floats
+    centre: Floats
+    given: Floats | None
+
+
+def centred_values(answers: Floats, indptr: Ints) -> Centred:
+    """Return answers relative to the lower median of their question."""
+    values = answers.copy()
+    centre = centre_in_place(values, indptr)
+    exact = np.array_equal(values + np.repeat(centre, np.diff(indptr)), answers)
+    return Centred(values, centre, None if exact else answers)
+
+
 def centre_in_place(values: Floats, indptr: Ints) -> Floats:
     """Subtract from the values of each question their lower median, and return it."""
     centre = np.empty(len(indptr) - 1)
@@ -279,16 +286,13 @@ def merge_repeated(
     return start + above / total, None if precision is None else total
 
 
-def _precision(table: Table, column: str | None, scale: Scale, values: Floats) -> Floats | None:
-    """Turn variances of single answers into precisions on the scale on which answers are combined.
-
-    A variance is carried there to first order: by the square of the slope of the transformation.
-    """
+def _precision(table: Table, column: str | None) -> Floats | None:
+    """Turn variances of single answers into precisions."""
     if column is None:
         return None
     variance = table.numbers[column]
     with np.errstate(divide="ignore", over="ignore"):
-        precision: Floats = scale.slope(values) ** 2 / variance
+        precision: Floats = 1.0 / variance
     bad = ~((precision > 0) & np.isfinite(precision))
     if bad.any():
         raise AnswersError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueup.answers.build import NAMED, centre_in_place
+from trueup.answers.build import NAMED, centred_values
 from trueup.core.arrays import expand, narrow, offsets
 from trueup.errors import AnswersError, quoted
 from trueup.io.plain_ids import joined
@@ -77,20 +77,7 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     gone = again if keep_old is not None else np.zeros(len(again), dtype=bool)
     counts += np.bincount(new_question[keep_new], minlength=m)
     counts -= np.bincount(new_question[gone], minlength=m)
-    joined_values = join(old.values, new.values[order])
-    joined_centre = np.concatenate([old.centre, np.zeros(m - old.n_questions)])
-    joined_centre[question[question >= old.n_questions]] = new.centre[question >= old.n_questions]
-    # Old questions with new answers get a new centre; all others keep their values to the last digit.
-    touched = np.zeros(m, dtype=bool)
-    touched[question[question < old.n_questions]] = True
-    here = np.flatnonzero(np.repeat(touched, counts))
-    part = joined_values[here]
-    own, before = came[here], np.repeat(np.flatnonzero(touched), counts[touched])
-    is_new = own >= old.n_answers
-    part[~is_new] += old.centre[before[~is_new]]
-    part[is_new] += np.repeat(new.centre, new.counts)[order][own[is_new] - old.n_answers]
-    joined_centre[touched] = centre_in_place(part, offsets(counts[touched]))
-    joined_values[here] = part
+    centred = centred_values(join(old.answers, new.answers[order]), offsets(counts))
     precision, mean_variance = _precision(old, new, order), np.nan
     if precision is not None:
         every = join(*precision)
@@ -101,8 +88,9 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
         old,
         indptr=offsets(counts),
         workers=join(narrow(old.workers, n), narrow(new_worker, n)),
-        values=joined_values,
-        centre=joined_centre,
+        values=centred.values,
+        centre=centred.centre,
+        given=centred.given,
         panel_questions=np.array([0, m]),
         panel_workers=np.array([0, n]),
         precision=precision,

@@ -7,7 +7,7 @@ bounds then keep them inside what is possible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +15,10 @@ import numpy as np
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from trueup.core.arrays import Bools, Floats
+    from trueup.answers.block import Block
+    from trueup.core.arrays import Bools, Floats, Ints
 
 TRANSFORMS = ("log", "log1p", "logit")
 
@@ -70,7 +71,7 @@ class Scale:
         return float(low), float(high)
 
     def outside(self, answers: Floats) -> Bools:
-        """Tell which answers the transformation cannot take."""
+        """Return whether the transformation cannot take an answer."""
         if self.transform == "log":
             return answers <= 0
         if self.transform == "log1p":
@@ -82,7 +83,7 @@ class Scale:
 
     @property
     def domain(self) -> str:
-        """What `outside` asks for, in words."""
+        """The answers that the transformation takes, in words."""
         low, high = self._ends
         return {
             "log": "above 0 (log1p takes 0)",
@@ -129,18 +130,23 @@ class Scale:
             return (high - low) * small / (1.0 + small) ** 2
         return np.ones(len(values))
 
+    def unfit_truths(self, truths: Floats) -> Bools:
+        """Return whether a known truth is impossible: outside the transformation or the bounds. NaN is unknown."""
+        unfit = ~np.isnan(truths) & self.outside(truths)
+        if self.bounds is None:
+            return unfit
+        low, high = self._ends
+        return unfit | (truths < low) | (truths > high)
 
-def unfit_truths(truth: Floats, scale: Scale) -> tuple[Bools, str]:
-    """Tell which known truths are impossible on a scale, and which rule they break; NaN is unknown."""
-    unfit = ~np.isnan(truth) & scale.outside(truth)
-    if unfit.any() or scale.bounds is None:
-        return unfit, f"{scale.transform} needs truths {scale.domain}"
-    low, high = map(float, scale.bounds)
-    return (truth < low) | (truth > high), f"the bounds are {low:g} and {high:g}"
 
-
-def unfit_truth(question: object, truth: float, rule: str, argument: str = "gold") -> AnswersError:
+def unfit_truth(
+    question: object, truth: float, scale: Scale, argument: str = "gold"
+) -> AnswersError:
     """Build the error for an impossible truth."""
+    rule = f"{scale.transform} needs truths {scale.domain}"
+    if not scale.outside(np.array([truth])).any():
+        low, high = map(float, scale.bounds or (-np.inf, np.inf))
+        rule = f"the bounds are {low:g} and {high:g}"
     return AnswersError(
         f"{argument}: question {quoted(question)} has the truth {truth:g}, but {rule}. "
         "Mend or remove it, or change transform= or bounds=."
@@ -148,22 +154,98 @@ def unfit_truth(question: object, truth: float, rule: str, argument: str = "gold
 
 
 def check_truths(
-    truth: Floats, scale: Scale, name_of: Callable[[int], object], argument: str = "gold"
+    truths: Floats, scale: Scale, name_of: Callable[[int], object], argument: str = "gold"
 ) -> None:
-    """Check that known truths, in the unit of the answers, are possible on a scale.
+    """Check that known truths, in answer units and NaN where unknown, are possible on a scale.
 
-    Parameters
-    ----------
-    truth : array
-        One number per question, NaN where unknown.
-    scale : Scale
-        Scale of the answers.
-    name_of : callable
-        Given the number of a question, returns its id.
-    argument : str
-        What the message calls the truths.
+    `name_of` returns the id of a question, given its number; `argument` is what the message calls the truths.
     """
-    unfit, rule = unfit_truths(truth, scale)
+    unfit = scale.unfit_truths(truths)
     if unfit.any():
         first = int(np.argmax(unfit))
-        raise unfit_truth(name_of(first), float(truth[first]), rule, argument)
+        raise unfit_truth(name_of(first), float(truths[first]), scale, argument)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelScales:
+    """The scale of each panel, as a view on blocks of answers.
+
+    Attributes
+    ----------
+    scales : sequence of Scale
+        The different scales.
+    number : array or None
+        Which of them each panel has; None: all have the first.
+    """
+
+    scales: Sequence[Scale]
+    number: Ints | None = None
+
+    @property
+    def transforms(self) -> bool:
+        """Whether any scale differs from that of the answers."""
+        return any(scale.transform is not None for scale in self.scales)
+
+    def forward(self, block: Block, truths: Floats) -> Floats:
+        """Carry a number of each question to the scale of its panel."""
+        return self._each(block, truths, Scale.forward)
+
+    def backward(self, block: Block, truths: Floats) -> Floats:
+        """Carry a number of each question back, inside the bounds."""
+        return self._each(block, truths, Scale.backward)
+
+    def slope(self, block: Block, truths: Floats) -> Floats:
+        """Return the slope of `backward` at a number of each question."""
+        return self._each(block, truths, Scale.slope)
+
+    def outside(self, block: Block) -> Bools:
+        """Return whether the scale cannot take an answer, for each answer of a block."""
+        return self._each(block, block.answers, Scale.outside) > 0
+
+    def unfit_truths(self, block: Block, truths: Floats) -> Bools:
+        """Return whether the known truth of a question is impossible on the scale of its panel."""
+        return self._each(block, truths, Scale.unfit_truths) > 0
+
+    def number_of(self, block: Block) -> Ints:
+        """Return the number of the scale of each question."""
+        if self.number is None:
+            return np.zeros(block.n_questions, dtype=np.int64)
+        return block.of_panel(self.number)
+
+    def precision_factor(self, block: Block) -> Floats:
+        """Return what the precision of each answer is multiplied by: to first order, the slope squared."""
+        values = self._each(block, block.answers, Scale.forward)
+        return self._each(block, values, Scale.slope) ** 2
+
+    def view(self, block: Block, unit: float = 1.0) -> Block:
+        """Return a block on the scale: values `t(answer) - t(centre)`, precisions times slope squared over `unit`.
+
+        Transformations are increasing, so that the lower median of the answers stays the centre.
+        """
+        centre = self.forward(block, block.centre)
+        values = self._each(block, block.answers, Scale.forward)
+        precision = block.precision
+        if precision is not None:
+            precision = precision * self._each(block, values, Scale.slope) ** 2 / unit
+        return replace(
+            block,
+            values=values - block.spread(centre),
+            centre=centre,
+            precision=precision,
+            given=None,
+        )
+
+    def _each(
+        self, block: Block, numbers: Floats, function: Callable[[Scale, Floats], Floats | Bools]
+    ) -> Floats:
+        """Apply a function of each panel's own scale to numbers per question, or per answer."""
+        if len(self.scales) == 1:
+            return np.asarray(function(self.scales[0], numbers), dtype=np.float64)
+        which = self.number_of(block)
+        if len(numbers) != len(which):
+            which = np.repeat(which, block.counts)
+        result = np.empty(len(numbers))
+        for number, scale in enumerate(self.scales):
+            mine = which == number
+            result[mine] = function(scale, numbers[mine])
+        return result

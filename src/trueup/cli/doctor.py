@@ -27,4 +27,5 @@ def doctor(
     from trueup.request import Request
 
     given: dict[str, Any] = {} if options is None else options.given
-    print(examine(read(file, Request.of("doctor", file, **given))))
+    request = Request.of("doctor", file, **given)
+    print(examine(read(file, request), request.plan.scale))

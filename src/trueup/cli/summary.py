@@ -37,7 +37,7 @@ def known_truth(est: Estimate, truths: QuestionDataRequest, file: str) -> Floats
     truth, gold = truths.read(est.answers, file).gold, est.question_data.gold
     if truth is None:
         return None
-    check_truths(truth, est.answers.scale, est.answers.question_ids.name, "truth")
+    check_truths(truth, est.solution.scale, est.answers.question_ids.name, "truth")
     if gold is None:
         return truth
     rest = np.where(np.isnan(gold), truth, np.nan)

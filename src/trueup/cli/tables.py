@@ -74,7 +74,7 @@ def answers_table(answers: Answers) -> Any:
     """Return answers as a pyarrow table, one per row."""
     need("pyarrow", "files")
     question = np.repeat(np.arange(answers.n_questions), answers.counts)
-    value = answers.scale.inverse(answers.values + answers.centre[question])
+    value = answers.answers
     return make_frame(
         "pyarrow",
         {

@@ -55,7 +55,7 @@ def load_folder(path: str | PathLike[str], **options: Any) -> Dataset:
         (question, truth), `blocks.csv` (question, block) and `labels.csv` (question, label). Its name becomes the name
         of the data set.
     **options
-        As for `Answers.from_file`: `duplicates`, `transform`, `bounds`, ...
+        As for `Answers.from_file`: `duplicates`, `sep`, ...
 
     Raises
     ------

@@ -35,7 +35,7 @@ def load(name: str, *, data: str | PathLike[str] | None = None, **options: Any) 
     data
         A folder with one subfolder per data set.
     **options
-        As for `Answers.from_file`: `duplicates`, `transform`, `bounds`, ...
+        As for `Answers.from_file`: `duplicates`, `sep`, ...
 
     Raises
     ------

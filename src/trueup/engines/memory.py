@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.answers import Answers
-from trueup.core.arrays import compact, expand, narrow, offsets
 from trueup.core.sampling import question_draws
 from trueup.engines import vectors
+from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.reduction import Reduction
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import TrueupError, quoted
@@ -46,6 +46,7 @@ class MemoryEngine:
     ) -> None:
         self.problem = answers
         self.n_workers = answers.n_workers
+        self.answer_variance = answers.answer_variance
         self.blocks = answers.blocks() if block_answers is None else answers.blocks(block_answers)
         check_threads(threads)
         self.threads = max(1, min(threads or os.cpu_count() or 1, len(self.blocks)))
@@ -77,11 +78,14 @@ class MemoryEngine:
         reads: Sequence[str] = (),
         *,
         workers: int | None = None,
+        answer_variance: float | None = None,
     ) -> MemoryEngine:
         """Return an engine over other blocks; see `trueup.engines.protocol.Engine`."""
         engine = copy(self)
         engine.blocks = list(self._visits(change, reads))
         engine.n_workers = workers or self.n_workers
+        if answer_variance is not None:
+            engine.answer_variance = answer_variance
         engine._as_read = False  # noqa: SLF001  a copy of our own
         return engine
 
@@ -101,38 +105,27 @@ class MemoryEngine:
         self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()
     ) -> Answers:
         """Return the answers to some questions, or to all; see `trueup.engines.protocol.Engine`."""
-        if inside is None:
-            if self._as_read:
-                return self.problem
-            if sum(len(block.values) for block in self.blocks) != self.problem.n_answers:
-                return self.gather(lambda block, kept: np.ones(block.n_questions, dtype=bool))  # noqa: ARG005
-            values, centre = (
-                np.concatenate([getattr(block, name) for block in self.blocks])
-                for name in ("values", "centre")
-            )
-            return replace(self.problem, values=values, centre=centre)
+        data = self.problem
+        if inside is None and self._as_read:
+            return data
         parts = []
         for block in self.blocks:
-            here = np.flatnonzero(inside(block, self._part(block, reads)))
-            parts.append((block.start + here, *answers_in(block, here)))
-        question, counts, workers, values, centre, precision = (
-            np.concatenate(part) for part in zip(*parts, strict=True)
-        )
-        data = self.problem
-        worker, present = compact(workers.astype(np.int64), data.n_workers)
-        known, source = data.worker_variance, data.question_source
+            questions = np.arange(block.n_questions)
+            if inside is not None:
+                questions = np.flatnonzero(inside(block, self._part(block, reads)))
+            parts.append({"question": block.start + questions, **chosen_arrays(block, questions)})
+        arrays = joined_arrays(parts)
+        if inside is None and len(arrays["values"]) == data.n_answers:
+            names = ("values", "centre", "precision", "given")
+            changed: dict[str, Any] = {name: arrays.get(name) for name in names}
+            return replace(data, answer_variance=self.answer_variance, **changed)
+        fields, present = answer_fields(arrays, self)
+        source, question = data.question_source, arrays["question"]
         return replace(
             data,
-            indptr=offsets(counts),
-            workers=narrow(worker, len(present)),
-            values=values,
-            centre=centre,
-            precision=None if data.precision is None else precision,
-            worker_variance=None if known is None else known[present],
+            **fields,
             question_source=question if source is None else source[question],
             worker_source=present if data.worker_source is None else data.worker_source[present],
-            panel_questions=np.array([0, len(question)]),
-            panel_workers=np.array([0, len(present)]),
         )
 
     def _part(self, block: Block, reads: Sequence[str]) -> Kept:
@@ -163,14 +156,6 @@ def engine_of(answers: Answers | Engine, threads: int | None = None) -> Engine:
     if isinstance(answers, Answers):
         return MemoryEngine(answers, threads=threads)
     return answers
-
-
-def answers_in(block: Block, questions: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Return counts, workers, values, centre and precision of some questions of a block."""
-    counts = block.counts[questions]
-    at = expand(block.indptr[questions].astype(np.int64), counts)
-    precision = np.empty(0) if block.precision is None else block.precision[at]
-    return counts, block.workers[at], block.values[at], block.centre[questions], precision
 
 
 def check_threads(threads: object) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
-    from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.vectors import QuestionVectors
     from trueup.io.table import Ids
@@ -70,8 +69,6 @@ class Problem(Protocol):
         Panel of each worker, and its place among all ids in order.
     worker_variance : array or None
         Known variance of each worker, NaN where unknown.
-    answer_variance : float
-        Mean variance of the answers where those of single answers are known, else NaN.
     question_ids, counts : Ids, array
         Ids of the questions, and their numbers of answers; an error where they are not on this machine.
     n_rows, n_missing, n_duplicates : int
@@ -103,10 +100,6 @@ class Problem(Protocol):
     def counts(self) -> Ints: ...
     @property
     def worker_variance(self) -> Floats | None: ...
-    @property
-    def answer_variance(self) -> float: ...
-    @property
-    def scale(self) -> Scale: ...
     @property
     def n_rows(self) -> int: ...
     @property
@@ -150,6 +143,11 @@ class Engine(Protocol):
         """Number of workers that visits see."""
         ...
 
+    @property
+    def answer_variance(self) -> float:
+        """Mean variance of the answers that visits see, where those of single answers are known, else NaN."""
+        ...
+
     def sweep(
         self,
         visit: Callable[[Block, Kept], Visit],
@@ -179,10 +177,20 @@ class Engine(Protocol):
         reads: Sequence[str] = (),
         *,
         workers: int | None = None,
+        answer_variance: float | None = None,
     ) -> Engine:
         """Return an engine over other blocks with the same questions, and the same vectors kept of them.
 
-        `workers` is their number, where it is another one.
+        Parameters
+        ----------
+        change : callable
+            Given a block and the vectors that it reads, returns another block. It must depend on nothing else.
+        reads : sequence of str
+            Names of the vectors.
+        workers : int, optional
+            Number of workers of the other blocks, where it changes.
+        answer_variance : float, optional
+            Mean variance of their answers, where it changes.
         """
         ...
 

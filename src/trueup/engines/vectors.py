@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 GROUP = "group"
 #: Start of the name of a covariate, see `covariate`. In the caller's units; written and read like groups.
 COVARIATE = "covariate-"
-#: Known truth, NaN where unknown. Written before the pipeline starts; read by `pipeline.solve`.
+#: Known truth in the units of the answers, NaN where unknown. Written where the answers are read; read by
+#: `pipeline.scaling`.
 GOLD = "gold"
+#: Known truth on the scale. Written by `pipeline.scaling`; read by `pipeline.solve`.
+SCALED_GOLD = "scaled_gold"
 #: What the crowd is expected to say of a question with a known truth. Written by `pipeline.solve`; read by
 #: `pipeline.calibration` to add a worker who says so.
 EXPECTED = "expected"

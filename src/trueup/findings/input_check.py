@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms.facts import gather_facts
+from trueup.answers.scale import PanelScales, Scale
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import counted
 from trueup.pipeline.auto_method import FEWEST_WORKERS
+from trueup.pipeline.scaling import on_scale
 
 if TYPE_CHECKING:
     from trueup.answers.answers import Answers
@@ -58,7 +60,7 @@ class Checkup:
         return "\n".join(lines)
 
 
-def examine(answers: Answers) -> Checkup:
+def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     """Look at answers without estimating anything.
 
     Examples
@@ -68,7 +70,8 @@ def examine(answers: Answers) -> Checkup:
     the second step: it needs 4 questions, there are 2
     """
     counts, origin = answers.counts, answers.origin
-    facts = gather_facts(MemoryEngine(answers))
+    scale = scale or Scale()
+    facts = gather_facts(on_scale(MemoryEngine(answers), PanelScales((scale,))))
     lone = int((counts < 2).sum())
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [
@@ -118,7 +121,7 @@ def examine(answers: Answers) -> Checkup:
     elif overlap:
         more = ", and looking for clusters of questions" if answers.n_questions >= MIXES else ""
         runs.append(f"the second step{more}")
-    if _grows(answers):
+    if scale.transform is None and _grows(answers):
         advice.append(
             "larger answers scatter more and all are positive: combine them on a log scale (--transform log)"
         )
@@ -131,12 +134,10 @@ def _range(counts: Any) -> str:
 
 def _grows(answers: Answers) -> bool:
     """Tell whether the spread of the answers to a question grows with their size."""
-    if answers.scale.transform is not None:
-        return False
     blocks = answers.blocks()
     spread = np.concatenate([block.std for block in blocks])
     size = answers.centre
-    lowest = np.minimum.reduceat(answers.values, answers.indptr[:-1]) + size
+    lowest = np.minimum.reduceat(answers.answers, answers.indptr[:-1])
     usable = (spread > 0) & (answers.counts >= 2)
     if (lowest <= 0).any() or int(usable.sum()) < ENOUGH:
         return False

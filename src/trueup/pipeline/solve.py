@@ -14,7 +14,7 @@ import numpy as np
 
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
-from trueup.answers.scale import check_truths
+from trueup.answers.scale import PanelScales
 from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
@@ -24,6 +24,7 @@ from trueup.pipeline.auto_method import choose
 from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.pooling import find_pooling
+from trueup.pipeline.scaling import keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.pipeline.solution import Solution
 from trueup.variance.bias import estimate_biases
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate, StartingPoint
     from trueup.answers.block import Block
-    from trueup.answers.scale import Scale
     from trueup.core.progress import Progress
     from trueup.engines.protocol import Engine, Kept
     from trueup.io.question_data import QuestionData
@@ -90,12 +90,13 @@ def solve(
     prior_choice : PriorChoice, optional
         The prior that was chosen before, if it is not to be chosen again.
     """
-    scale = engine.problem.scale
+    scales = PanelScales((plan.scale,))
+    scaled = on_scale(engine, scales)
     if data is not None and data.gold is not None:
-        check_truths(data.gold, scale, engine.problem.question_ids.name)
-        engine.keep(vectors.GOLD, scale.forward(data.gold))
+        engine.keep(vectors.GOLD, data.gold)
         gold = True
-    scaled = engine
+    if gold:
+        keep_gold(scaled, scales)
     biases = estimate_biases(scaled) if plan.bias else None
     unbiased = scaled if biases is None else biases.remove(scaled)
     pooling = noise = None
@@ -133,7 +134,7 @@ def solve(
     )
     bar.step(f"second step: {plan.rule.name}")
     calibration, gold_says = _calibrate(combined) if gold else (None, "")
-    _finish(combined, shrunk, plan, scale, calibration, gold=gold)
+    _finish(combined, shrunk, plan, scales, calibration, gold=gold)
     diagnosis = Diagnosis(
         method=algorithm.name or type(algorithm).__name__,
         shrink=plan.rule.name or type(plan.rule).__name__,
@@ -154,7 +155,7 @@ def solve(
         root=engine,
         scaled=scaled,
         engine=combined,
-        scale=scale,
+        scale=plan.scale,
         aggregate=aggregate,
         shrunk=lambda: shrunk,
         prior_choice=shrunk.prior_choice,
@@ -188,27 +189,34 @@ def _lesson(engine: Engine, plan: Plan) -> Engine | None:
     """Return answers to learn the workers from, where enough truths are known to help with that."""
 
     def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept[vectors.GOLD])
+        has = ~np.isnan(kept[vectors.SCALED_GOLD])
         return Visit(rows={name: each[has] for name, each in kept.items()})
 
-    if len(engine.sweep(known, reads=(vectors.GOLD,), answers=False).rows[vectors.GOLD]) < MANY:
+    if (
+        len(
+            engine.sweep(known, reads=(vectors.SCALED_GOLD,), answers=False).rows[
+                vectors.SCALED_GOLD
+            ]
+        )
+        < MANY
+    ):
         return None
     run(find("mean"), engine, max_iter=plan.max_iter, tol=plan.tol)
     rows = engine.sweep(
-        known, reads=(vectors.GOLD, vectors.AGGREGATE, vectors.MODEL_VARIANCE), answers=False
+        known, reads=(vectors.SCALED_GOLD, vectors.AGGREGATE, vectors.MODEL_VARIANCE), answers=False
     ).rows
     variance = np.where(np.isnan(rows[vectors.MODEL_VARIANCE]), 0.0, rows[vectors.MODEL_VARIANCE])
-    expected, _ = consensus(rows[vectors.AGGREGATE], variance, rows[vectors.GOLD])
+    expected, _ = consensus(rows[vectors.AGGREGATE], variance, rows[vectors.SCALED_GOLD])
     # Known truths and what the crowd is expected to say of them, in rising order of the truths.
-    order = np.argsort(rows[vectors.GOLD], kind="stable")
-    truth, said = rows[vectors.GOLD][order], expected[order]
+    order = np.argsort(rows[vectors.SCALED_GOLD], kind="stable")
+    truth, said = rows[vectors.SCALED_GOLD][order], expected[order]
 
     def tell(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        gold = kept[vectors.GOLD]
+        gold = kept[vectors.SCALED_GOLD]
         at = np.minimum(np.searchsorted(truth, gold), len(truth) - 1)
         return Visit(questions={vectors.EXPECTED: np.where(np.isnan(gold), np.nan, said[at])})
 
-    engine.sweep(tell, reads=(vectors.GOLD,), answers=False)
+    engine.sweep(tell, reads=(vectors.SCALED_GOLD,), answers=False)
     return one_more_worker(engine)
 
 
@@ -220,24 +228,29 @@ def _calibrate(engine: Engine) -> tuple[Calibration | None, str]:
     """
 
     def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept[vectors.GOLD])
+        has = ~np.isnan(kept[vectors.SCALED_GOLD])
         variance = np.where(kept[vectors.UNKNOWN] > 0, 0.0, kept[vectors.POSTERIOR_VARIANCE])
         variance = np.where(np.isnan(variance), 0.0, variance)
         return Visit(
             rows={
                 vectors.POSTERIOR_MEAN: kept[vectors.POSTERIOR_MEAN][has],
                 vectors.POSTERIOR_VARIANCE: variance[has],
-                vectors.GOLD: kept[vectors.GOLD][has],
+                vectors.SCALED_GOLD: kept[vectors.SCALED_GOLD][has],
             }
         )
 
-    reads = (vectors.GOLD, vectors.POSTERIOR_MEAN, vectors.POSTERIOR_VARIANCE, vectors.UNKNOWN)
+    reads = (
+        vectors.SCALED_GOLD,
+        vectors.POSTERIOR_MEAN,
+        vectors.POSTERIOR_VARIANCE,
+        vectors.UNKNOWN,
+    )
     rows = engine.sweep(known, reads=reads, answers=False).rows
     calibration = calibrate(
-        rows[vectors.POSTERIOR_MEAN], rows[vectors.POSTERIOR_VARIANCE], rows[vectors.GOLD]
+        rows[vectors.POSTERIOR_MEAN], rows[vectors.POSTERIOR_VARIANCE], rows[vectors.SCALED_GOLD]
     )
     if calibration is None:
-        return None, f"{counted(len(rows['gold']), 'known truth')}: {TOO_FEW}"
+        return None, f"{counted(len(rows[vectors.SCALED_GOLD]), 'known truth')}: {TOO_FEW}"
     return calibration, str(calibration)
 
 
@@ -245,7 +258,7 @@ def _finish(
     engine: Engine,
     moved: SecondStepResult,
     plan: Plan,
-    scale: Scale,
+    scales: PanelScales,
     calibration: Calibration | None,
     *,
     gold: bool,
@@ -269,19 +282,19 @@ def _finish(
             wrong = ~np.isfinite(mean + known)
             std_error, quantile = np.sqrt(known), student_quantile(0.5 + 0.5 * plan.level, freedom)
         if gold:
-            is_gold = ~np.isnan(kept[vectors.GOLD])
-            mean = np.where(is_gold, kept[vectors.GOLD], mean)
+            is_gold = ~np.isnan(kept[vectors.SCALED_GOLD])
+            mean = np.where(is_gold, kept[vectors.SCALED_GOLD], mean)
             std_error = np.where(is_gold, 0.0, std_error)
             shrinkage = np.where(is_gold, 0.0, shrinkage)
         base_error = np.sqrt(np.where(unknown, np.nan, kept[vectors.AGGREGATE_VARIANCE]) + shared)
         half = quantile * std_error
         found = {
-            vectors.ESTIMATE: scale.backward(mean),
-            vectors.LOWER: scale.backward(mean - half),
-            vectors.UPPER: scale.backward(mean + half),
-            vectors.STD_ERROR: std_error * scale.slope(mean),
-            vectors.FIRST: scale.backward(kept[vectors.AGGREGATE]),
-            vectors.FIRST_STD_ERROR: base_error * scale.slope(kept[vectors.AGGREGATE]),
+            vectors.ESTIMATE: scales.backward(block, mean),
+            vectors.LOWER: scales.backward(block, mean - half),
+            vectors.UPPER: scales.backward(block, mean + half),
+            vectors.STD_ERROR: std_error * scales.slope(block, mean),
+            vectors.FIRST: scales.backward(block, kept[vectors.AGGREGATE]),
+            vectors.FIRST_STD_ERROR: base_error * scales.slope(block, kept[vectors.AGGREGATE]),
             vectors.MOVED: shrinkage,
         }
         too_large = np.isinf(found[vectors.ESTIMATE]) | np.isinf(found[vectors.UPPER])
@@ -300,7 +313,7 @@ def _finish(
         vectors.AGGREGATE_VARIANCE,
     ]
     wrong, too_large = engine.sweep(
-        visit, reads=[*reads, vectors.GOLD] if gold else reads, answers=False
+        visit, reads=[*reads, vectors.SCALED_GOLD] if gold else reads, answers=False
     ).panel_sums.sum(axis=1)
     if wrong:
         raise TrueupError("gold: a known truth is too far from all answers to learn from it.")

@@ -16,7 +16,9 @@ from trueup.algorithms.driver import Aggregate
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
 from trueup.answers.answers import Answers, Origin
+from trueup.answers.build import centred_values
 from trueup.answers.merge import FRAMES
+from trueup.answers.scale import PanelScales
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
@@ -29,6 +31,7 @@ from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.pooling import Pooling
+from trueup.pipeline.scaling import on_scale
 from trueup.pipeline.shrink import TOWARD, second_step
 from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
 from trueup.request import PLAN, READING, Plan, Request
@@ -173,9 +176,9 @@ def _answers(about: dict[str, Any], arrays: Arrays, request: Request) -> Answers
     rising[indptr[1:-1] - 1] = True
     check(rising.all(), "its answers")
     check((np.bincount(worker, minlength=n) > 0).all(), "its answers")
-    values, centre = _vector(arrays, "values", len(worker)), _vector(arrays, "centre", m)
-    largest = max(max(each.max(), -each.min()) for each in (values, centre))
-    check(largest <= 2 * LARGEST_ANSWER, "its answers")
+    given = _vector(arrays, "answers", len(worker))
+    check(max(given.max(), -given.min()) <= LARGEST_ANSWER, "its answers")
+    check(not request.plan.scale.outside(given).any(), "its answers")
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
         precision = _vector(arrays, "precision", len(worker))
@@ -186,17 +189,18 @@ def _answers(about: dict[str, Any], arrays: Arrays, request: Request) -> Answers
         check(((variance > 0) | np.isnan(variance)).all(), "its variances")
     kind = about["kind"]
     check(kind in (*FRAMES, *OTHERS), "what the answers were")
+    centred = centred_values(given, indptr)
     return Answers(
         indptr=indptr,
         workers=narrow(worker, n),
-        values=values,
-        centre=centre,
+        values=centred.values,
+        centre=centred.centre,
+        given=centred.given,
         panel_questions=np.array([0, m]),
         panel_workers=np.array([0, n]),
         precision=precision,
         answer_variance=mean if precision is not None else np.nan,
         worker_variance=variance,
-        scale=request.plan.scale,
         origin=Origin(
             questions,
             workers,
@@ -247,7 +251,8 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
             }
         )
     engine = MemoryEngine(answers)
-    unbiased = engine if biases is None else biases.remove(engine)
+    scaled = on_scale(engine, PanelScales((plan.scale,)))
+    unbiased = scaled if biases is None else biases.remove(scaled)
     first = {
         name: _vector(arrays, f"question.{name}", m, unknown=unknown)
         for name, unknown in OF_QUESTIONS.items()
@@ -262,7 +267,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     for column, name in COLUMNS.items():
         kept[name] = _vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
     if data.gold is not None:
-        kept[vectors.GOLD] = answers.scale.forward(data.gold)
+        kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = data.gold, plan.scale.forward(data.gold)
     for name, values in kept.items():
         unbiased.keep(name, values)
     workers = {
@@ -304,9 +309,9 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     solution = Solution(
         plan=plan,
         root=engine,
-        scaled=engine,
+        scaled=scaled,
         engine=combined,
-        scale=answers.scale,
+        scale=plan.scale,
         aggregate=aggregate,
         shrunk=again,
         prior_choice=state.prior_choice,
@@ -314,7 +319,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         calibration=_calibration(meta["calibration"]),
         pooling=pooling,
         diagnosis=_diagnosis(meta["diagnosis"]),
-        is_plain=combined is engine and data.gold is None,
+        is_plain=combined is scaled and data.gold is None,
     )
     kind = answers.origin.kind
     return Estimate(state.request, data, solution, kind, worker_values=workers)

@@ -118,8 +118,7 @@ def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
     return {
         "counts": answers.counts.astype(np.int64),
         "workers": answers.workers,
-        "values": answers.values,
-        "centre": answers.centre,
+        "answers": answers.answers,
         **pack("question", answers.question_ids),
         **pack("worker", answers.worker_ids),
         **{name: array for name, array in optional.items() if array is not None},

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION = "trueup state", 3
+FORMAT, VERSION = "trueup state", 4
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}

@@ -84,17 +84,14 @@ def test_duplicates_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"transform": "log"},
-        {"transform": "logit", "bounds": (-1.0, 500.0)},
         {"answer_variance": "variance"},
-        {"answer_variance": "variance", "transform": "log1p", "duplicates": "mean"},
+        {"answer_variance": "variance", "duplicates": "mean"},
         {"worker_variance": "of_worker"},
         {"worker_variance": {"w1": 2.0, "w17": 0.5}},
-        {"bounds": (0.0, 100.0)},
     ],
 )
 @pytest.mark.usefixtures("tiny")
-def test_scales_and_variances(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_variances(tmp_path: Path, options: dict[str, Any]) -> None:
     path = write(table(700, repeats=50 if "duplicates" in options else 0), tmp_path / "a.parquet")
     with ingest(path, tmp_path / "work", **options) as stored:
         assert_same(stored, Answers.from_file(path, **options))
@@ -260,7 +257,7 @@ def test_a_finished_ingest_is_used_again(tmp_path: Path, monkeypatch: pytest.Mon
         patch.setattr(ingest_module, "_write", never)
         ingest(path, work).close()
         with pytest.raises(AssertionError):
-            ingest(path, work, transform="log").close()
+            ingest(path, work, duplicates="mean").close()
     # That one failed, and left nothing.
     assert not (work / "answers" / "meta.json").exists()
     ingest(path, work).close()
@@ -277,8 +274,8 @@ def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "notes.txt").write_text("mine")
     path = write(table(300), tmp_path / "answers" / "a.parquet")
-    for transform in (None, "log"):
-        ingest(path, tmp_path, transform=transform).close()
+    for duplicates in ("error", "mean"):
+        ingest(path, tmp_path, duplicates=duplicates).close()
     assert path.exists()
     assert len(list(tmp_path.rglob("notes.txt"))) == 3
 

@@ -279,7 +279,6 @@ def test_unusable_files(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("q,a,-1,1", {"transform": "log"}, "transform: log needs answers above 0"),
         ("q,a,1,1", {"answer_variance": "v", "worker_variance": "v"}, "give one of them"),
         ("q,a,1,1", {"memory_limit": "much"}, "memory_limit: found"),
         ("q,a,1,0\nq,b,1,1", {"answer_variance": "v"}, "answer_variance: 1 of 2 values are not"),

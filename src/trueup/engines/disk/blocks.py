@@ -4,7 +4,7 @@
 `meta.json`                 how many there are, sizes of all files, what they were made of; written last
 `indptr.i64`                where the answers of each question begin, one entry more than questions
 `workers.i32`               number of the worker of each answer
-`values.f64`                answer minus centre, on the scale on which answers are combined
+`values.f64`                each answer as given
 `precision.f64`             one over the variance of each answer, where known
 `centre.f64`, `std.f64`     lower median and standard deviation of each question
 `hash.u64`                  hash of the id of each question
@@ -28,7 +28,6 @@ import numpy as np
 from trueup.answers.answers import BLOCK_ANSWERS
 from trueup.answers.block import Block
 from trueup.answers.dense_block import CompleteBlock
-from trueup.answers.scale import Scale
 from trueup.core.arrays import narrow
 from trueup.core.libraries import need
 from trueup.engines.disk.files import Malformed
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
 
 #: Changes whenever what the files mean does.
-FORMAT = 1
+FORMAT = 2
 # What reading a damaged folder can raise.
 _DAMAGED = (OSError, ValueError, KeyError, TypeError)
 
@@ -68,8 +67,6 @@ class Stored(OnePanel):
         Rows read, rows without an answer, answers that repeat a worker on a question.
     malformed : Malformed
         Rows that could not be used: how many, and the first of them.
-    scale : Scale
-        The scale on which answers are combined.
     columns : dict
         Names of the columns of question, worker and answer.
     starts : array
@@ -84,7 +81,6 @@ class Stored(OnePanel):
     n_missing: int
     n_duplicates: int
     malformed: Malformed
-    scale: Scale
     columns: dict[str, str]
     mean_precision: float | None
     covariate_names: tuple[str, ...]
@@ -134,8 +130,6 @@ class Stored(OnePanel):
         for name, size in expected.items():
             if meta["sizes"][name] != size:
                 raise ValueError(f"{name} has {meta['sizes'][name]} bytes, not {size}")
-        options = meta["mark"]["options"]
-        bounds = options["bounds"]
         size = max(
             block_answers, int(meta["n_workers"])
         )  # sums per worker must not outweigh the answers
@@ -151,7 +145,6 @@ class Stored(OnePanel):
             n_missing=int(meta["n_missing"]),
             n_duplicates=int(meta["n_duplicates"]),
             malformed=Malformed(**meta["malformed"]),
-            scale=Scale(options["transform"], None if bounds is None else (bounds[0], bounds[1])),
             columns=dict(meta["columns"]),
             mean_precision=meta["mean_precision"],
             covariate_names=tuple(meta["covariates"]),
@@ -247,17 +240,21 @@ class Stored(OnePanel):
         precision = None
         if self.mean_precision is not None:
             precision = self._read("precision.f64", np.float64, *here) / self.mean_precision
+        given = self._read("values.f64", np.float64, *here)
+        centre = self._read("centre.f64", np.float64, start, stop - start)
+        values = given - np.repeat(centre, np.diff(indptr)) if answers else given
         block = Block(
             indptr=narrow(indptr - first, largest),
             workers=narrow(workers, largest),
-            values=self._read("values.f64", np.float64, *here),
+            values=values,
             precision=precision,
             n_workers=self.n_workers,
             start=start,
             first_worker=0,
             panel_questions=np.array([0, stop - start]),
             first_panel=0,
-            centre=self._read("centre.f64", np.float64, start, stop - start),
+            centre=centre,
+            given=given,
         )
         if answers and CompleteBlock.fits(block):
             block = CompleteBlock(

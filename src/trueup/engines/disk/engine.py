@@ -13,14 +13,14 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from trueup.answers.answers import Answers, Origin
-from trueup.core.arrays import compact, narrow, offsets
 from trueup.core.libraries import need
 from trueup.core.sampling import drawn
 from trueup.engines import vectors
 from trueup.engines.disk.blocks import damaged
 from trueup.engines.disk.checkpoint import Journal
 from trueup.engines.disk.folder import speaking
-from trueup.engines.memory import answers_in, check_threads, load_libraries
+from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
+from trueup.engines.memory import check_threads, load_libraries
 from trueup.engines.reduction import Reduction
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import TrueupError, quoted
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 # Bytes of answers that stay in memory.
 MEMORY = 1 << 29
 # Bytes that a block keeps for each of its answers, with what it has computed of them.
-BYTES = 32
+BYTES = 40
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -68,6 +68,7 @@ class DiskEngine:
         check_threads(threads)
         self.problem = stored
         self.n_workers = stored.n_workers
+        self.answer_variance = stored.answer_variance
         self.threads = max(1, min(threads or os.cpu_count() or 1, stored.n_blocks))
         self._vectors = _Store(stored)
         self.journal = Journal(stored.folder.path)
@@ -106,12 +107,15 @@ class DiskEngine:
         reads: Sequence[str] = (),
         *,
         workers: int | None = None,
+        answer_variance: float | None = None,
     ) -> DiskEngine:
         """Return an engine over other blocks; the change is made again at each visit, with the vectors of now."""
         engine = copy(self)
         engine._changes = (*self._changes, (change, self._vectors.some(reads)))  # noqa: SLF001  a copy of our own
         if workers is not None:
             engine.n_workers = workers
+        if answer_variance is not None:
+            engine.answer_variance = answer_variance
         return engine
 
     def _block(self, i: int, *, answers: bool) -> Block:
@@ -195,46 +199,26 @@ class DiskEngine:
                 "gather: workers of changed blocks have no ids. Gather from the engine they came from."
             )
 
-        def go(i: int) -> tuple[Any, ...]:
+        def go(i: int) -> tuple[Any, Any]:
             block = self._block(i, answers=True)
-            wanted = (
-                slice(None)
-                if inside is None
-                else np.flatnonzero(inside(block, _parts(read, block)))
-            )
-            here = np.arange(block.n_questions)[wanted]
-            ids = stored.block_ids(i) if len(here) else None
-            return *answers_in(block, here), None if ids is None else ids.take(here)
+            questions = np.arange(block.n_questions)
+            if inside is not None:
+                questions = np.flatnonzero(inside(block, _parts(read, block)))
+            ids = stored.block_ids(i) if len(questions) else None
+            return chosen_arrays(block, questions), None if ids is None else ids.take(questions)
 
-        *arrays, ids = zip(*self._in_turn(go), strict=True)
-        counts, workers, values, centre, precision = map(np.concatenate, arrays)
-        there = [part for part in ids if part is not None]
-        worker, present = compact(workers.astype(np.int64), stored.n_workers)
-        known = stored.worker_variance
-        return Answers(
-            indptr=offsets(counts),
-            workers=narrow(worker, len(present)),
-            values=values,
-            centre=centre,
-            panel_questions=np.array([0, len(counts)]),
-            panel_workers=np.array([0, len(present)]),
-            precision=None if stored.mean_precision is None else precision,
-            answer_variance=stored.answer_variance,
-            worker_variance=None if known is None else known[present],
-            scale=stored.scale,
-            origin=Origin(
-                question_ids=Ids(
-                    need("pyarrow", "files").concat_arrays(
-                        there or [stored.block_ids(0).slice(0, 0)]
-                    )
-                ),
-                worker_ids=stored.worker_ids.take(present),
-                kind="file",
-                n_rows=stored.n_rows,
-                n_missing=stored.n_missing,
-                n_duplicates=stored.n_duplicates,
-            ),
+        parts, ids = zip(*self._in_turn(go), strict=True)
+        there = [part for part in ids if part is not None] or [stored.block_ids(0).slice(0, 0)]
+        fields, present = answer_fields(joined_arrays(parts), self)
+        origin = Origin(
+            question_ids=Ids(need("pyarrow", "files").concat_arrays(there)),
+            worker_ids=stored.worker_ids.take(present),
+            kind="file",
+            n_rows=stored.n_rows,
+            n_missing=stored.n_missing,
+            n_duplicates=stored.n_duplicates,
         )
+        return Answers(**fields, origin=origin)
 
 
 class _Vector:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from trueup.answers.scale import Scale
 from trueup.core.parameters import yes_or_no
 from trueup.engines.disk.blocks import FORMAT, Stored
 from trueup.engines.disk.files import Limits, check_memory_limit, check_stands, open_files
@@ -45,8 +44,6 @@ def ingest(
     worker: str = "worker",
     answer: str = "answer",
     duplicates: Duplicates = "error",
-    transform: str | None = None,
-    bounds: tuple[float, float] | None = None,
     answer_variance: str | None = None,
     worker_variance: str | Mapping[Any, float] | None = None,
     groups: str | None = None,
@@ -69,7 +66,7 @@ def ingest(
         in any order, ids text or whole numbers. They come out as from `Answers.from_file`, but numbered in their order.
     folder : path, optional
         The working folder. By default a temporary one, which goes when what is returned is closed.
-    question, worker, answer, duplicates, transform, bounds, answer_variance, worker_variance, sep, decimal, encoding
+    question, worker, answer, duplicates, answer_variance, worker_variance, sep, decimal, encoding
         As for `Answers.from_file`.
     groups : str, optional
         Column with the group of each question.
@@ -112,7 +109,6 @@ def ingest(
     asked = Asked(
         columns={"question": question, "worker": worker, "answer": answer},
         duplicates=duplicates,
-        scale=Scale(transform, bounds),
         answer_variance=answer_variance,
         worker_variance=worker_variance,
         group=groups,

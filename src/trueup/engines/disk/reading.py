@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trueup.answers.answers import Duplicates
-    from trueup.answers.scale import Scale
     from trueup.core.arrays import Floats, Indices
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.files import File, Limits
@@ -44,7 +43,6 @@ class Asked:
 
     columns: dict[str, str]
     duplicates: Duplicates
-    scale: Scale
     answer_variance: str | None
     worker_variance: Any
     group: str | None
@@ -62,12 +60,9 @@ class Asked:
         if hasattr(known, "items"):
             pairs = sorted((repr(who), repr(variance)) for who, variance in known.items())
             known = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
-        bounds = self.scale.bounds
         return {
             **self.columns,
             "duplicates": self.duplicates,
-            "transform": self.scale.transform,
-            "bounds": None if bounds is None else [float(bounds[0]), float(bounds[1])],
             "answer_variance": self.answer_variance,
             "worker_variance": None if known is None else str(known),
             "groups": self.group,
@@ -97,7 +92,6 @@ def make_plan(files: Sequence[File], asked: Asked) -> Plan:
         group=asked.group,
         covariates=asked.covariates,
         gold=asked.gold,
-        scale=asked.scale,
         decimal=asked.layout.decimal,
         question_type=common_type(files, roles.question),
         worker_type=common_type(files, roles.worker),

@@ -16,7 +16,6 @@ from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
-    from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats, Indices, Ints
     from trueup.engines.disk.buckets import Borders
 
@@ -37,8 +36,6 @@ class Plan:
         The same, or None.
     covariates
         The same.
-    scale
-        The scale on which answers are combined.
     decimal
         The decimal mark of text.
     question_type, worker_type
@@ -55,7 +52,6 @@ class Plan:
     group: str | None
     covariates: tuple[str, ...]
     gold: str | None
-    scale: Scale
     decimal: str | None
     question_type: Any
     worker_type: Any
@@ -169,17 +165,10 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
         codes, workers = _only(np.where(real, codes, -1), workers)
     out = {"question": question, "worker": codes}
     known = None
-    outside = plan.scale.outside(value) & real
-    if outside.any():
-        raise AnswersError(
-            f"transform: {plan.scale.transform} needs answers {plan.scale.domain}; {outside.sum():,} of "
-            f"{len(outside):,} are not, first at {first_rows(outside, rows, value)}. "
-            "Drop or mend these answers, or choose another transform."
-        )
-    out["value"] = plan.scale.forward(value)  # NaN stays NaN
+    out["value"] = value
     if plan.answer_variance:
         variance = numbers[plan.answer_variance][keep]
-        out["precision"] = _precision(plan, variance, out["value"], rows, real)
+        out["precision"] = _precision(variance, rows, real)
     if plan.worker_variance:
         variance = numbers[plan.worker_variance][keep]
         known = _known(plan.worker_variance, variance, codes, len(workers), rows)
@@ -210,10 +199,10 @@ def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
 # -- variances and covariates ----------------------------------------------------------------------
 
 
-def _precision(plan: Plan, variance: Floats, value: Floats, rows: Ints, real: Bools) -> Floats:
-    """Turn variances of answers into precisions on the scale on which answers are combined."""
+def _precision(variance: Floats, rows: Ints, real: Bools) -> Floats:
+    """Turn variances of answers into precisions."""
     with np.errstate(all="ignore"):
-        precision: Floats = plan.scale.slope(value) ** 2 / variance
+        precision: Floats = 1.0 / variance
     bad = real & ~((precision > 0) & np.isfinite(precision))
     if bad.any():
         raise AnswersError(

@@ -49,8 +49,6 @@ def open_engine(
     data: QuestionDataRequest | None,
     bar: Progress,
     *,
-    transform: str | None,
-    bounds: tuple[float, float] | None,
     threads: int | None,
     **options: Any,
 ) -> DiskEngine:
@@ -67,8 +65,6 @@ def open_engine(
         worker=read.worker,
         answer=read.answer,
         duplicates=read.duplicates,
-        transform=transform,
-        bounds=bounds,
         answer_variance=read.answer_variance,
         worker_variance=read.worker_variance,
         sep=read.sep,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.block import Block
-from trueup.answers.build import Sort, centre_in_place, merge_repeated, variance_by_id
+from trueup.answers.build import Sort, centred_values, merge_repeated, variance_by_id
 from trueup.core.arrays import narrow
 from trueup.core.libraries import need
 from trueup.core.sampling import id_hashes
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers.answers import Duplicates
+    from trueup.answers.build import Centred
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.folder import Folder
@@ -51,7 +52,7 @@ class _Part:
     ids: Any
     counts: Ints
     workers: Indices
-    values: Floats
+    answers: Floats
     centre: Floats
     std: Floats
     precision: Floats | None
@@ -171,14 +172,14 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
         first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
         values, precision = merge_repeated(values, precision, first, duplicates)
         worker, indptr = worker[first], np.searchsorted(first, indptr)
-    centre = centre_in_place(values, indptr)
+    centred = centred_values(values, indptr)
     return _Part(
         ids=ids.cast(kind),
         counts=np.diff(indptr),
         workers=worker.astype(np.int32, copy=False),
-        values=values,
-        centre=centre,
-        std=_std(indptr, worker, values, centre),
+        answers=values,
+        centre=centred.centre,
+        std=_std(indptr, worker, centred),
         precision=precision,
         group=group,
         covariates=covariates,
@@ -188,21 +189,21 @@ def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind
     )
 
 
-def _std(indptr: Ints, workers: Indices, values: Floats, centre: Floats) -> Floats:
+def _std(indptr: Ints, workers: Indices, centred: Centred) -> Floats:
     """Return the standard deviation of each question, which takes long to find at each pass."""
     most = int(workers.max(initial=0)) + 1
-    largest = max(len(values), most)
+    largest = max(len(workers), most)
     block = Block(
         indptr=narrow(indptr, largest),
         workers=narrow(workers, largest),
-        values=values,
+        values=centred.values,
         precision=None,
         n_workers=most,
         start=0,
         first_worker=0,
-        panel_questions=np.array([0, len(centre)]),
+        panel_questions=np.array([0, len(centred.centre)]),
         first_panel=0,
-        centre=centre,
+        centre=centred.centre,
     )
     return block.std
 
@@ -296,7 +297,7 @@ class _Writer:
             return
         self._put("indptr.i64", self._answers + np.cumsum(part.counts, dtype=np.int64))
         self._put("workers.i32", part.workers)
-        self._put("values.f64", part.values)
+        self._put("values.f64", part.answers)
         self._put("centre.f64", part.centre)
         self._put("std.f64", part.std)
         self._put("hash.u64", id_hashes(part.ids))
@@ -312,7 +313,7 @@ class _Writer:
         pyarrow = need("pyarrow", "files")
         self._ids.write_batch(pyarrow.record_batch([part.ids], schema=self._schema))
         self._questions += len(part.ids)
-        self._answers += len(part.values)
+        self._answers += len(part.answers)
 
     def finish(self) -> dict[str, Any]:
         """Bring everything to the disk, and tell what there is."""

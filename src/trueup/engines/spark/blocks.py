@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup.answers.scale import Scale
 
 #: The columns of the cached DataFrame, a row for each block.
 STORED = (
@@ -49,8 +48,6 @@ class Plan(NamedTuple):
     ----------
     worker_ids : pyarrow array
         The ids of all workers, in order.
-    scale : Scale
-        On which the answers are combined.
     size : int
         Answers of a block, unless a single question has more.
     question_data : SparkQuestionData
@@ -58,7 +55,6 @@ class Plan(NamedTuple):
     """
 
     worker_ids: Any
-    scale: Scale
     size: int
     question_data: SparkQuestionData = SparkQuestionData()
 
@@ -118,30 +114,25 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
     if not has_answer.any():
         return None
     ids = question.take(pa.array(starts[has_answer]))
-    known = plan.question_data.read(rows, starts, has_answer, ids, plan.scale)
+    known = plan.question_data.read(rows, starts, has_answer, ids)
     if not answered.all():
         rows = rows.filter(pa.array(answered)).combine_chunks()
         question, fresh = _questions(rows)
         starts = np.flatnonzero(fresh)
     worker = rows["worker"].combine_chunks()
     code = pc.index_in(worker, value_set=plan.worker_ids.cast(worker.type)).to_numpy()
-    answer = rows["answer"].to_numpy()
+    answers = rows["answer"].to_numpy()
     faults = known.faults
-    outside = plan.scale.outside(answer)
-    if outside.any():
-        faults["outside"] = [int(outside.sum()), answer[outside][:NAMED].tolist()]
-    values = np.zeros(len(answer))
-    values[~outside] = plan.scale.forward(answer[~outside])
     precision = None
     if "variance" in rows.column_names:
         variance = rows["variance"].to_numpy()
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            precision = plan.scale.slope(values) ** 2 / variance
+            precision = 1.0 / variance
         bad = ~((precision > 0) & np.isfinite(precision))
         if bad.any():
             faults["variance"] = [int(bad.sum()), variance[bad][:NAMED].tolist()]
             precision = np.where(bad, 1.0, precision)
-    indptr = np.append(starts, len(values))
+    indptr = np.append(starts, len(answers))
     again = ~fresh & np.append(False, code[1:] == code[:-1])
     if again.any():
         at = np.flatnonzero(again & ~np.append(False, again[:-1]))[:NAMED]
@@ -149,19 +140,19 @@ def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
         pairs = [[plain(each) for each in pair] for pair in zip(*named, strict=True)]
         faults["repeated"] = [int(again.sum()), pairs]
         first = np.flatnonzero(~again)
-        values, precision = merge(values, precision, first, "mean")
+        answers, precision = merge(answers, precision, first, "mean")
         code, indptr = code[first], np.searchsorted(first, indptr)
-    centre = centre_in_place(values, indptr)
+    centre = centre_in_place(answers.copy(), indptr)
     row = {
         "part": part,
         "number": number,
         "questions": len(ids),
-        "answers": len(values),
+        "answers": len(answers),
         "faults": json.dumps(faults) if faults else None,
-        "total": float(len(values) if precision is None else precision.sum()),
+        "total": float(len(answers) if precision is None else precision.sum()),
         "indptr": _bytes(indptr.astype(np.int32)),
         "workers": _bytes(code.astype(np.int32)),
-        "values": _bytes(values),
+        "values": _bytes(answers),
         "precision": None if precision is None else _bytes(precision),
         "centre": _bytes(centre),
         "hashes": _bytes(id_hashes(ids)),
@@ -267,17 +258,20 @@ def _read(row: Mapping[str, Any], reader: Reader) -> Row:
     precision = None
     if row["precision"].is_valid:
         precision = _array(row["precision"].as_buffer(), np.float64, answers) / reader.unit
+    given = _array(row["values"].as_buffer(), np.float64, answers)
+    centres = _array(centre, np.float64, questions)
     block = Block(
         indptr=indptr,
         workers=_array(row["workers"].as_buffer(), np.int32, answers),
-        values=_array(row["values"].as_buffer(), np.float64, answers),
+        values=given - np.repeat(centres, np.diff(indptr)),
         precision=precision,
         n_workers=reader.n_workers,
         start=0,
         first_worker=0,
         panel_questions=np.array([0, questions]),
         first_panel=0,
-        centre=_array(centre, np.float64, questions),
+        centre=centres,
+        given=given,
     )
     if CompleteBlock.fits(block):
         block = CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
@@ -309,20 +303,12 @@ def unpack(data: bytes) -> dict[str, NDArray[Any]]:
 
 def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) -> int:
     """Refuse answers that the blocks could not take; return how many were repeated."""
-    scale = plan.scale
     found: dict[str, tuple[int, list[Any]]] = {}
     for row in about:
         for kind, (count, some) in json.loads(row["faults"] or "{}").items():
             before = found.get(kind, (0, []))
             found[kind] = before[0] + count, before[1] + some
     plan.question_data.check(found, sum(row["truths"] for row in about))
-    if "outside" in found:
-        count, some = found["outside"]
-        shown = ", ".join(str(value) for value in sorted(some)[:NAMED])
-        raise AnswersError(
-            f"transform: {scale.transform} needs answers {scale.domain}; {count:,} of {n_answers:,} are not, "
-            f"such as {shown}. Drop or mend these answers, or choose another transform."
-        )
     if "variance" in found:
         count, some = found["variance"]
         shown = ", ".join(str(value) for value in sorted(some)[:NAMED])

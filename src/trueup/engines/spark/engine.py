@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from trueup.answers.scale import Scale
 from trueup.engines import vectors
 from trueup.engines.one_panel import OnePanel
 from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
@@ -65,8 +64,6 @@ class SparkProblem(OnePanel):
     n_answers: int
     worker_ids: Ids
     worker_variance: Floats | None
-    answer_variance: float
-    scale: Scale
     n_rows: int
     n_missing: int
     n_duplicates: int
@@ -134,8 +131,6 @@ class SparkEngine:
         Names of the columns; `task`, `worker`, `label` are recognised as well.
     duplicates : {"error", "mean"}
         What to do when a worker answered a question more than once.
-    transform, bounds
-        The scale on which answers are combined, see `trueup.answers.scale.Scale`.
     answer_variance, worker_variance
         As in `Answers.from_frame`.
     question_data : QuestionDataRequest, optional
@@ -157,8 +152,6 @@ class SparkEngine:
         worker: str = "worker",
         answer: str = "answer",
         duplicates: str = "error",
-        transform: str | None = None,
-        bounds: tuple[float, float] | None = None,
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
         question_data: QuestionDataRequest | None = None,
@@ -169,7 +162,6 @@ class SparkEngine:
         _check_duplicates(duplicates)
         request = question_data or QuestionDataRequest()
         request.check_by_id(available=frame.columns)
-        scale = Scale(transform, bounds)
         census = take_census(
             frame,
             question=question,
@@ -180,9 +172,9 @@ class SparkEngine:
             columns=request.columns(frame.columns),
         )
         ids = census.worker_ids
-        known = census.question_data.with_tables(request, frame.columns, census.rows, scale)
+        known = census.question_data.with_tables(request, frame.columns, census.rows)
         parts = partitions or _partitions(frame, census.n_answers)
-        plan = Plan(ids.values, scale, max(block_answers, len(ids)), known)
+        plan = Plan(ids.values, max(block_answers, len(ids)), known)
         rows = census.rows.repartition(parts, "question")
         rows = rows.sortWithinPartitions("question", "worker", "answer")
         blocks = rows.mapInArrow(plan.maker(), STORED).persist()
@@ -199,13 +191,12 @@ class SparkEngine:
             n_answers=n_answers,
             worker_ids=ids,
             worker_variance=census.worker_variance,
-            answer_variance=np.nan if answer_variance is None else 1.0 / unit,
-            scale=scale,
             n_rows=census.n_rows,
             n_missing=census.n_missing,
             n_duplicates=n_duplicates,
         )
         self._stored = _Stored(blocks, parts, Reader(len(ids), unit, known.names))
+        self.answer_variance = np.nan if answer_variance is None else 1.0 / unit
         self.question_vectors = known.question_vectors
         self._question_type = census.rows.schema["question"].dataType
         self._n_workers = len(ids)
@@ -254,6 +245,7 @@ class SparkEngine:
         reads: Sequence[str] = (),
         *,
         workers: int | None = None,
+        answer_variance: float | None = None,
     ) -> SparkEngine:
         """Return an engine over other blocks; see `trueup.engines.protocol.Engine`."""
         engine = object.__new__(SparkEngine)
@@ -262,6 +254,8 @@ class SparkEngine:
         )  # recipes are shared: each knows the layer it belongs to
         engine._layer = Layer(frozen(change), self._known(reads), self._layer)
         engine._n_workers = workers or self._n_workers
+        if answer_variance is not None:
+            engine.answer_variance = answer_variance
         return engine
 
     def keep(self, name: str, values: Floats | float) -> None:
@@ -291,7 +285,7 @@ class SparkEngine:
             gatherer(inside, self._known(reads), self._layer, self._stored.reader),
             GATHERED,
         )
-        return gathered(taken.collect(), self.problem)
+        return gathered(taken.collect(), self)
 
     # -- what only this one does -----------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.answers.build import NAMED
-from trueup.answers.scale import check_truths, unfit_truth, unfit_truths
 from trueup.engines import vectors
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import quoted
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats, Indices, Ints
     from trueup.io.question_data import QuestionDataRequest
 
@@ -113,7 +111,6 @@ class SparkQuestionData(NamedTuple):
         request: QuestionDataRequest,
         available: Sequence[str],
         rows: DataFrame,
-        scale: Scale,
     ) -> SparkQuestionData:
         """Read the tables of a request, all that is not an available column; `rows` are the answers."""
         tables: list[QuestionTable] = []
@@ -132,14 +129,11 @@ class SparkQuestionData(NamedTuple):
                     values[vectors.covariate(number)] = column
                     names.append(name)
             if data.gold is not None:
-                check_truths(data.gold, scale, ids.id_of)
-                values[vectors.GOLD] = scale.forward(data.gold)
+                values[vectors.GOLD] = data.gold
             tables.append(QuestionTable(ids.found, values))
         return self._replace(tables=tuple(tables), covariate_names=tuple(names))
 
-    def read(
-        self, rows: Any, starts: Ints, answered: Bools, ids: Any, scale: Scale
-    ) -> BlockQuestionData:
+    def read(self, rows: Any, starts: Ints, answered: Bools, ids: Any) -> BlockQuestionData:
         """Read what is known about the questions of a block.
 
         Parameters
@@ -165,12 +159,6 @@ class SparkQuestionData(NamedTuple):
                 faults[f"two {name}"] = [len(two), [list(example) for example in some]]
             if name == vectors.GROUP:
                 least = np.where(np.isnan(least), -1.0, least)
-            if name == vectors.GOLD:
-                unfit, rule = unfit_truths(least, scale)
-                if unfit.any():
-                    first = [*_some(ids, np.flatnonzero(unfit)[:1]), float(least[unfit][0]), rule]
-                    faults["truths"] = [int(unfit.sum()), [first]]
-                least = scale.forward(np.where(unfit, np.nan, least))
             known[name] = least
         for table in self.tables:
             known |= table.find(ids)
@@ -210,8 +198,6 @@ class SparkQuestionData(NamedTuple):
             if count:
                 with labelled("covariates"):
                     raise missing_covariates(count, column, _first([[one] for one in some])[0])
-        if "truths" in faults:
-            raise unfit_truth(*_first(faults["truths"][1]))
         if self.columns.gold is not None and not n_truths:
             raise no_truth("gold")
 

@@ -18,8 +18,6 @@ def open_engine(
     read: ReadOptions,
     data: QuestionDataRequest | None,
     *,
-    transform: str | None,
-    bounds: tuple[float, float] | None,
     partitions: int | None,
 ) -> SparkEngine:
     """Cut the answers of a Spark DataFrame into blocks on the cluster."""
@@ -29,8 +27,6 @@ def open_engine(
         worker=read.worker,
         answer=read.answer,
         duplicates=read.duplicates,
-        transform=transform,
-        bounds=bounds,
         answer_variance=read.answer_variance,
         worker_variance=read.worker_variance,
         partitions=partitions,

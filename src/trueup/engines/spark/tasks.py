@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.answers import Answers, Origin
-from trueup.core.arrays import compact, expand, narrow, offsets
+from trueup.core.arrays import expand, offsets
+from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.protocol import Sweep
 from trueup.engines.reduction import Reduction
 from trueup.engines.spark.blocks import one_row, pack, read_ids, unpack, write_ids
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Kept
     from trueup.engines.spark.blocks import Reader
-    from trueup.engines.spark.engine import SparkProblem
+    from trueup.engines.spark.engine import SparkEngine
     from trueup.engines.spark.recipes import Layer, Recipe, Step
 
     #: What `mapInArrow` takes: record batches of a partition in, others out.
@@ -115,21 +116,13 @@ def gatherer(
         for row in reader.rows(batches):
             kitchen = Kitchen(row.block, row.hashes, row.known)
             block = kitchen.block(layer)
-            chosen = np.ones(block.n_questions, dtype=bool)
+            questions = np.arange(block.n_questions)
             if inside is not None:
-                chosen = np.asarray(inside(block, kitchen.kept(reads)), dtype=bool)
-            if not chosen.any():
+                questions = np.flatnonzero(inside(block, kitchen.kept(reads)))
+            if not len(questions):
                 continue
-            answers = block.spread(chosen)
-            arrays: dict[str, NDArray[Any]] = {
-                "counts": block.counts[chosen],
-                "workers": block.workers[answers],
-                "values": block.values[answers],
-                "centre": block.centre[chosen],
-            }
-            if block.precision is not None:
-                arrays["precision"] = block.precision[answers]
-            ids = write_ids(read_ids(row.ids).filter(pa.array(chosen)))
+            arrays = chosen_arrays(block, questions)
+            ids = write_ids(read_ids(row.ids).take(pa.array(questions)))
             sent = {"part": row.part, "number": row.number, "data": pack(arrays), "ids": ids}
             yield one_row(sent, GATHERED)
 
@@ -189,41 +182,32 @@ def joined(rows: list[Any], n_workers: int) -> tuple[Sweep, set[str]]:
     return Sweep(sums, panel_sums, peaks, joined), written
 
 
-def gathered(rows: list[Any], problem: SparkProblem) -> Answers:
-    """Make Answers of gathered blocks."""
+def gathered(rows: list[Any], engine: SparkEngine) -> Answers:
+    """Make Answers of gathered blocks, in the order of the ids of the questions."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not rows:
         raise TrueupError("gather: no question was chosen.")
     rows = sorted(rows, key=lambda row: (row["part"], row["number"]))
-    blocks = [unpack(row["data"]) for row in rows]
+    arrays = joined_arrays([unpack(row["data"]) for row in rows])
     ids = pa.concat_arrays([read_ids(row["ids"]) for row in rows])
     order = np.asarray(pc.sort_indices(ids)).astype(np.int64)
-    whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    counts = whole["counts"][order]
-    at = expand(offsets(whole["counts"])[:-1][order], counts)
-    worker, workers = compact(whole["workers"][at].astype(np.int64), problem.n_workers)
-    known = problem.worker_variance
-    return Answers(
-        indptr=offsets(counts),
-        workers=narrow(worker, len(workers)),
-        values=whole["values"][at],
-        centre=whole["centre"][order],
-        panel_questions=np.array([0, len(counts)]),
-        panel_workers=np.array([0, len(workers)]),
-        precision=whole["precision"][at] if "precision" in whole else None,
-        answer_variance=problem.answer_variance,
-        worker_variance=None if known is None else known[workers],
-        worker_source=workers,
-        scale=problem.scale,
-        origin=Origin(
-            Ids(ids.take(pa.array(order))),
-            problem.worker_ids,
-            None,
-            "pyarrow",
-            problem.n_rows,
-            problem.n_missing,
-            problem.n_duplicates,
-        ),
+    counts = arrays["counts"][order]
+    answers = expand(offsets(arrays["counts"])[:-1][order], counts)
+    of_questions = ("counts", "centre")
+    ordered = {
+        name: array[order if name in of_questions else answers] for name, array in arrays.items()
+    }
+    fields, present = answer_fields(ordered, engine)
+    problem = engine.problem
+    origin = Origin(
+        Ids(ids.take(pa.array(order))),
+        problem.worker_ids,
+        None,
+        "pyarrow",
+        problem.n_rows,
+        problem.n_missing,
+        problem.n_duplicates,
     )
+    return Answers(**fields, worker_source=present, origin=origin)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms import CATD, DTD, Algorithm
+from trueup.answers.scale import Scale
 from trueup.datasets import load
+from trueup.pipeline.scaling import answers_on_scale
 from trueup.study.harness import PAPER_STEPS, SecondStep, StudyCell, StudyGrid, study
 from trueup.study.sources import Sampled
 
@@ -88,9 +90,12 @@ class Context:
         self.cells += cells
         return cells
 
-    def real(self, name: str, *, sparse: bool = False, **options: Any) -> Sampled:
-        """Return a data set, restricted to the questions with known truth."""
-        dataset = load(name, data=self.data, **options)
-        truth = dataset.answers.scale.forward(dataset.truth_array)
+    def real(
+        self, name: str, *, sparse: bool = False, transform: str | None = None, **options: Any
+    ) -> Sampled:
+        """Return a data set on a scale, restricted to the questions with known truth."""
+        dataset, scale = load(name, data=self.data, **options), Scale(transform)
+        truth = scale.forward(dataset.truth_array)
         known = np.flatnonzero(np.isfinite(truth))
-        return Sampled(name, dataset.answers.subset(known), truth[known], sparse=sparse)
+        answers = answers_on_scale(dataset.answers, scale).subset(known)
+        return Sampled(name, answers, truth[known], sparse=sparse)
