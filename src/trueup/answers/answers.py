@@ -19,6 +19,7 @@ import numpy as np
 
 from trueup.answers import panels
 from trueup.answers.block import Block
+from trueup.answers.build import build
 from trueup.answers.dense_block import CompleteBlock
 from trueup.core.arrays import narrow
 from trueup.errors import AnswersError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from trueup.answers.origin import Origin
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.io.table import Ids, Table
 
@@ -36,19 +38,6 @@ Duplicates = Literal["error", "mean", "first"]
 FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
 # Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
 BLOCK_ANSWERS = 1 << 19
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where the answers came from: ids of questions and workers, and what was dropped."""
-
-    question_ids: Ids
-    worker_ids: Ids
-    panel_ids: Ids | None = None
-    kind: str = "array"
-    n_rows: int = 0
-    n_missing: int = 0
-    n_duplicates: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,7 +143,6 @@ class Answers:
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
-        from trueup.answers.build import build
         from trueup.io.readers.frames import read_frame
 
         table = (read or read_frame)(
@@ -165,7 +153,7 @@ class Answers:
             panel=panel,
             numbers=_number_columns(answer_variance, worker_variance),
         )
-        return build(table, duplicates, answer_variance, worker_variance)
+        return cls(**build(table, duplicates, answer_variance, worker_variance))
 
     @classmethod
     def from_file(
@@ -440,9 +428,7 @@ def _build_matrix(
     worker_variance: Any,
 ) -> Answers:
     """Build from a table that carries the variances given as arrays."""
-    from trueup.answers.build import build
-
     columns = [
         name if name in table.numbers else None for name in ("answer_variance", "worker_variance")
     ]
-    return build(table, duplicates, columns[0], columns[1] or worker_variance)
+    return Answers(**build(table, duplicates, columns[0], columns[1] or worker_variance))

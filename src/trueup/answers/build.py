@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.answers.answers import Answers, Origin
+from trueup.answers.origin import Origin
 from trueup.core.arrays import (
     compact,
     group_order,
@@ -40,8 +40,14 @@ def build(
     duplicates: Duplicates,
     answer_variance: str | None,
     worker_variance: Any,
-) -> Answers:
-    """Sort encoded answers by question and worker, settle duplicates, centre the values."""
+) -> dict[str, Any]:
+    """Sort encoded answers by question and worker, settle duplicates, centre the values.
+
+    Returns
+    -------
+    dict
+        The fields of `Answers`.
+    """
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
         raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
     if not isinstance(answer_variance, str | None):
@@ -76,20 +82,20 @@ def build(
     if known is not None and panels.worker_source is not None:
         known = known[panels.worker_source]
     centred = centred_values(values, indptr)
-    return Answers(
-        indptr=indptr,
-        workers=narrow(worker, n),
-        values=centred.values,
-        centre=centred.centre,
-        given=centred.given,
-        panel_questions=panels.questions,
-        panel_workers=panels.workers,
-        precision=precision,
-        answer_variance=mean_variance,
-        worker_variance=known,
-        question_source=panels.question_source,
-        worker_source=panels.worker_source,
-        origin=Origin(
+    return {
+        "indptr": indptr,
+        "workers": narrow(worker, n),
+        "values": centred.values,
+        "centre": centred.centre,
+        "given": centred.given,
+        "panel_questions": panels.questions,
+        "panel_workers": panels.workers,
+        "precision": precision,
+        "answer_variance": mean_variance,
+        "worker_variance": known,
+        "question_source": panels.question_source,
+        "worker_source": panels.worker_source,
+        "origin": Origin(
             table.question_ids,
             table.worker_ids,
             table.panel_ids,
@@ -98,7 +104,7 @@ def build(
             table.n_missing,
             n_duplicates,
         ),
-    )
+    }
 
 
 class _Panels(NamedTuple):

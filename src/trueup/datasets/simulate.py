@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from trueup.answers.answers import Answers, Origin
+from trueup.answers.answers import Answers
 from trueup.answers.build import centre_in_place
+from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
 from trueup.core.parameters import LARGEST, number, one_of, yes_or_no
 from trueup.core.sampling import generator

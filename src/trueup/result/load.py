@@ -15,9 +15,10 @@ from trueup.algorithms.contract import State
 from trueup.algorithms.driver import Aggregate
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
-from trueup.answers.answers import Answers, Origin
+from trueup.answers.answers import Answers
 from trueup.answers.build import centred_values
 from trueup.answers.merge import FRAMES
+from trueup.answers.origin import Origin
 from trueup.answers.scale import PanelScales
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors

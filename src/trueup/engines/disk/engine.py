@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from trueup.answers.answers import Answers, Origin
+from trueup.answers.answers import Answers
+from trueup.answers.origin import Origin
 from trueup.core.libraries import need
 from trueup.core.sampling import drawn
 from trueup.engines import vectors

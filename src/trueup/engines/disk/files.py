@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from trueup.core.libraries import need
 from trueup.errors import AnswersError, TrueupError, quoted
-from trueup.io.formats import PACKINGS, PARQUET, find_format, list_endings
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.join import check_one_format, promoted_type
 from trueup.io.readers.parquet import explained
-from trueup.io.readers.source import label_of, labelled
+from trueup.io.readers.source import label_of
 from trueup.io.readers.streams import STDIN
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from trueup.engines.disk.folder import Folder
-    from trueup.io.readers.delimited import Layout
 
 # Rows of a batch.
 BATCH = 1 << 19
@@ -184,13 +181,6 @@ class ParquetFile(File):
         return found
 
 
-def open_files(
-    paths: str | PathLike[str] | Sequence[str | PathLike[str]], layout: Layout, folder: Folder
-) -> list[File]:
-    """Open files of one kind, Parquet or delimited text; only what they say about themselves is read."""
-    return open_alike(paths, lambda path, name: _open(path, name, layout, folder))
-
-
 def open_alike(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]], open_one: Callable[[Path, str], F]
 ) -> list[F]:
@@ -212,22 +202,6 @@ def check_stands(path: Path) -> None:
         raise AnswersError(
             f"{label_of(path.name)}: is no plain file. Write its content to a file first."
         )
-
-
-def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
-    with labelled(label_of(name)):
-        file_format = find_format(path, packings=PACKINGS, streamed=True)
-        if file_format is None:
-            raise AnswersError(
-                "cannot be read by the engine on disk. It takes files ending in "
-                f"{list_endings(packings=PACKINGS, streamed=True)}: write the answers in one of these formats."
-            )
-        file_format.check_options(layout)
-        if file_format is PARQUET:
-            return ParquetFile(path, name)
-        from trueup.engines.disk.text_files import TextFile
-
-        return TextFile(path, name, layout, folder)
 
 
 def common_type(files: Sequence[File], column: str) -> Any:

@@ -16,16 +16,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trueup.core.parameters import yes_or_no
 from trueup.engines.disk.blocks import FORMAT, Stored
-from trueup.engines.disk.files import Limits, check_memory_limit, check_stands, open_files
+from trueup.engines.disk.files import (
+    Limits,
+    ParquetFile,
+    check_memory_limit,
+    check_stands,
+    open_alike,
+)
 from trueup.engines.disk.folder import META, Folder, as_one, not_writable, speaking
 from trueup.engines.disk.reading import Asked, make_plan, read_all, refuse
 from trueup.engines.disk.rows import NotWholeNumbersError
 from trueup.engines.disk.sorting import sort
+from trueup.engines.disk.text_files import TextFile
 from trueup.engines.memory import check_threads
 from trueup.errors import AnswersError, TrueupError, quoted
+from trueup.io.formats import PACKINGS, PARQUET, find_format, list_endings
 from trueup.io.paths import find_paths
 from trueup.io.readers.delimited import Layout
-from trueup.io.readers.source import label_of
+from trueup.io.readers.source import label_of, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers.answers import Duplicates
+    from trueup.engines.disk.files import File
     from trueup.engines.disk.reading import Progress
 
 
@@ -125,6 +134,27 @@ def ingest(
     except BaseException:
         held.close()
         raise
+
+
+def open_files(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]], layout: Layout, folder: Folder
+) -> list[File]:
+    """Open files of one kind, Parquet or delimited text; only what they say about themselves is read."""
+    return open_alike(paths, lambda path, name: _open(path, name, layout, folder))
+
+
+def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
+    with labelled(label_of(name)):
+        file_format = find_format(path, packings=PACKINGS, streamed=True)
+        if file_format is None:
+            raise AnswersError(
+                "cannot be read by the engine on disk. It takes files ending in "
+                f"{list_endings(packings=PACKINGS, streamed=True)}: write the answers in one of these formats."
+            )
+        file_format.check_options(layout)
+        if file_format is PARQUET:
+            return ParquetFile(path, name)
+        return TextFile(path, name, layout, folder)
 
 
 def _ingest(paths: Any, folder: Folder, asked: Asked) -> Stored:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers.answers import Answers, Origin
+from trueup.answers.answers import Answers
+from trueup.answers.origin import Origin
 from trueup.core.arrays import expand, offsets
 from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.protocol import Sweep
