@@ -103,7 +103,9 @@ def compare(
     contest = Contest.of(methods, request)
     data = read_answers(answers, request)
     if data.n_panels > 1:
-        raise TrueupError("answers: these are panels; compare on one of them, `answers.panel(b)`.")
+        raise TrueupError(
+            "these are panels; compare on one of them, `answers.panel(b)`.", argument="answers"
+        )
     known = truth_request(truth, request).read(data, answers).gold
     engine = contest.on_scale(MemoryEngine(data, threads=request.plan.threads))
     drawn = sample_questions(engine, request.plan.seed)
@@ -141,7 +143,7 @@ def compare_on(engine: Engine, contest: Contest, truth: QuestionDataRequest, bar
         if drawn.limit is None:
             raise
         asked = f"{sample.n_questions:,} of {engine.problem.n_questions:,} questions"
-        raise AnswersError(f"{error} These are a sample of {asked}.") from error
+        raise error.advised(error.remedy, f"These are a sample of {asked}.") from error
     bar.step("answers gathered")
     return make_frame("pyarrow", contest.board(sample, known, bar))
 
@@ -203,12 +205,15 @@ class Contest:
         """
         if data.n_workers < FEWEST_WORKERS or (data.counts < 2).all():
             raise TrueupError(
-                f"answers: {FEWEST_WORKERS} workers and a question with two answers are needed to hold some out."
+                f"{FEWEST_WORKERS} workers and a question with two answers are needed to hold some out.",
+                argument="answers",
             )
         if known is not None:
             if np.isnan(known).all():
                 raise TrueupError(
-                    f"truth: found none for the {data.n_questions:,} questions that are compared. Leave it out."
+                    f"found none for the {data.n_questions:,} questions that are compared.",
+                    argument="truth",
+                    remedy="Leave it out.",
                 )
             check_truths(known, self.scale, data.question_ids.name, "truth")
             known = self.scale.forward(known)

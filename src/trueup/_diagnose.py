@@ -116,7 +116,7 @@ def diagnose_all(
                 warnings.simplefilter("ignore", TrueupWarning)  # they are among the findings
                 est = estimate_in_memory(data, request, QuestionData(), bar)
         if est.problem.n_panels > 1:
-            raise TrueupError(ONE_PROBLEM)
+            raise TrueupError(ONE_PROBLEM, argument="answers")
         findings = est.findings.asked(target_se=target_se, panels=panels, seed=request.plan.seed)
         for part in ("correlated", "workers", "answers_needed", "agreement", "second_step"):
             bar.step(part.replace("_", " "))
@@ -127,5 +127,5 @@ def diagnose_all(
 def _one_problem(answers: Any, request: Request) -> Answers:
     data = read_answers(answers, request)
     if data.n_panels > 1:
-        raise TrueupError(ONE_PROBLEM)
+        raise TrueupError(ONE_PROBLEM, argument="answers")
     return data

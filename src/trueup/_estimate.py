@@ -115,7 +115,8 @@ def estimate(
         data = read_answers(answers, request)
         if request.question_data.gold is not None and data.n_panels > 1:
             raise TrueupError(
-                "gold: known truths are those of one problem, and these are panels; take one, `answers.panel(b)`."
+                "known truths are those of one problem, and these are panels; take one, `answers.panel(b)`.",
+                argument="gold",
             )
         question_data = request.question_data.read(data, answers)
         bar.step("answers read")

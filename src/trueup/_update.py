@@ -96,7 +96,7 @@ def update(
     check_threads(keywords.get("threads"))
     if not isinstance(duplicates, str) or duplicates not in REPEATED:
         known = ", ".join(f'"{word}"' for word in REPEATED)
-        raise TrueupError(f"duplicates: {quoted(duplicates)} is not one of {known}.")
+        raise TrueupError(f"{quoted(duplicates)} is not one of {known}.", argument="duplicates")
     opened = OpenedState.of(state)
     est, _ = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
     if save is True:
@@ -130,7 +130,9 @@ def updated(
         variance = saved.request.plan.variance
         if isinstance(variance, np.ndarray) and variance.ndim and merged.questions:
             raise TrueupError(
-                "variance: it was given for each question, and there are new ones. Estimate again from all answers."
+                "it was given for each question, and there are new ones.",
+                argument="variance",
+                remedy="Estimate again from all answers.",
             )
         est = estimate_in_memory(
             merged.answers,
@@ -199,7 +201,9 @@ def _read_new(answers: Any, read: ReadOptions) -> Answers:
     if isinstance(answers, Answers):
         new = Answers.of(answers, **read.given)
         if new.n_panels > 1:
-            raise TrueupError("answers: these are panels; take one with `answers.panel(b)`.")
+            raise TrueupError(
+                "these are panels; take one with `answers.panel(b)`.", argument="answers"
+            )
         return new
     return Answers.of(answers, **read.given)
 

@@ -89,7 +89,7 @@ def estimate(
         "estimate", source, method=method, shrink=shrink, variance=variance, **keywords
     )
     if not isinstance(variance, str | int | float | None):
-        raise TrueupError("variance: on disk it is a name or a number.")
+        raise TrueupError("on disk it is a name or a number.", argument="variance")
     request.question_data.check_by_id()
     folder = WorkingFolder(work_dir, keep, memory_limit, strict)
     target = Path(out)

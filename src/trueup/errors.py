@@ -3,6 +3,9 @@
 A message names the argument or column first, then says what was found there, then what to do
 about it, all on one line. Text that comes from the caller's data is shortened and quoted, so that
 no id or value, however odd, can break the line or flood the terminal.
+
+Errors carry these facts as attributes, and a `Message` knows which keywords it mentions, so that
+the command line can write `--decimal ,` where Python writes `decimal=","`.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ import copy
 import difflib
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,13 +29,117 @@ MOST_ROWS = 5
 MOST_NAMES = 10
 
 
-class TrueupError(ValueError):
-    """Something this library was given cannot be used as it is."""
+@dataclass(frozen=True)
+class Mention:
+    """A keyword in a message: `decimal=","`, `decimal=...` for any value, `decimal` for its name alone (None)."""
 
-    def reworded(self, message: str) -> Self:
-        """Return the same error with another message."""
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.name
+        return f"{self.name}={'...' if self.value is ... else quoted(self.value)}"
+
+
+class Message(str):
+    """A text that knows which keywords it mentions; texts that are added with + become part of it.
+
+    Attributes
+    ----------
+    parts : tuple of str and Mention
+        What it consists of.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Mention, ...]
+
+    def __new__(cls, *parts: str | Mention) -> Self:
+        """Join texts and mentions."""
+        text = super().__new__(cls, "".join(map(str, parts)))
+        text.parts = tuple(
+            piece
+            for part in parts
+            for piece in (part.parts if isinstance(part, Message) else (part,))
+        )
+        return text
+
+    def __add__(self, other: str) -> Message:
+        return Message(self, other)
+
+    def __radd__(self, other: str) -> Message:
+        return Message(other, self)
+
+    def join(self, texts: Iterable[str]) -> Message:
+        """Join texts, with this one in between."""
+        joined = [piece for text in texts for piece in (self, text)]
+        return Message(*joined[1:])
+
+
+def option(name: str, value: object = ...) -> Message:
+    """Mention a keyword with a value, by default any.
+
+    Examples
+    --------
+    >>> print("Pass " + option("decimal", ",") + " or " + option("encoding") + ".")
+    Pass decimal="," or encoding=....
+    """
+    return Message(Mention(name, value))
+
+
+class TrueupError(ValueError):
+    """Something this library was given cannot be used as it is.
+
+    Parameters
+    ----------
+    found : str
+        What is wrong, in one sentence.
+
+    Attributes
+    ----------
+    argument : str
+        The keyword it is about; empty where it is about none.
+    rows : tuple of int
+        The rows it is about, counted from 0, where they are known.
+    remedy : str
+        What to do about it; empty where `found` says it.
+    labels : Message
+        What stands in front of the message: the argument, or the file it is about.
+    """
+
+    def __init__(
+        self, found: str = "", *, argument: str = "", rows: Sequence[int] = (), remedy: str = ""
+    ) -> None:
+        super().__init__(found)
+        self.argument = argument
+        self.rows = tuple(rows)
+        self.remedy = remedy
+        self.labels = Message(Mention(argument), ": ") if argument else Message()
+
+    @property
+    def message(self) -> Message:
+        """The whole message: argument, what was found, what to do."""
+        return self.labels + Message(" ").join(filter(None, (*self.args, self.remedy)))
+
+    def __str__(self) -> str:
+        return self.message
+
+    def labelled(self, label: str) -> Self:
+        """Return the same error with a label, such as the name of a file, in front of the message."""
         error = copy.copy(self)
-        error.args = (message,)
+        error.labels = label + ": " + self.labels
+        return error
+
+    def about(self, argument: str) -> Self:
+        """Return the same error with the name of a keyword in front of the message."""
+        error = self.labelled(Message(Mention(argument)))
+        error.argument = self.argument or argument
+        return error
+
+    def advised(self, *remedies: str) -> Self:
+        """Return the same error with other sentences on what to do about it."""
+        error = copy.copy(self)
+        error.remedy = Message(" ").join(filter(None, remedies))
         return error
 
 
@@ -52,17 +160,7 @@ class AnswersError(TrueupError):
 
 
 class BadRows(AnswersError):  # noqa: N818
-    """Some rows of a column cannot be used; the message names them by number.
-
-    Attributes
-    ----------
-    row
-        The first of them, counted from 0, where it is known.
-    """
-
-    def __init__(self, message: str, row: int | None = None) -> None:
-        super().__init__(message)
-        self.row = row
+    """Some rows of a column cannot be used; the message names them by number, `rows` holds them all."""
 
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
@@ -174,8 +272,9 @@ def bad_rows(
     noun = "value" if n_rows == 1 else "values"
     return BadRows(
         f"Column {quoted(column)}: {count} of {n_rows} {noun} {fault[count > 1]}, "
-        f"{'first ' if count > 1 else ''}at {places(rows, values)}. {remedy}",
-        row=rows[0],
+        f"{'first ' if count > 1 else ''}at {places(rows, values)}.",
+        rows=rows,
+        remedy=remedy,
     )
 
 
@@ -201,9 +300,9 @@ def missing_column(name: object, found: Sequence[object], argument: str) -> Answ
     there = f"The columns are {listing(found, MOST_NAMES)}." if found else "There are no columns."
     likely = nearest(name, found) if isinstance(name, str) else None
     if likely is not None:
-        advice = f"Did you mean {argument + '=' if argument else ''}{quoted(likely)}?"
+        remedy = "Did you mean " + (option(argument, likely) if argument else quoted(likely)) + "?"
     elif argument:
-        advice = f'Name the column that holds it: {argument}="...".'
+        remedy = "Name the column that holds it: " + option(argument, "...") + "."
     else:
-        advice = "Name a column that is there."
-    return AnswersError(f"Column {quoted(name)}: not found. {there} {advice}")
+        remedy = "Name a column that is there."
+    return AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)

@@ -100,11 +100,11 @@ class Plan:
             find(self.method)
         if self.caution is not None and not _is_share(self.caution):
             raise TrueupError(
-                f"caution: found {quoted(self.caution)}, must be above 0 and at most 1."
+                f"found {quoted(self.caution)}, must be above 0 and at most 1.", argument="caution"
             )
         if not _is_number(self.level) or not 0 < self.level < 1:
             raise TrueupError(
-                f"level: found {quoted(self.level)}, must be a number between 0 and 1."
+                f"found {quoted(self.level)}, must be a number between 0 and 1.", argument="level"
             )
         one_of("target", self.target, TARGETS)
         if self.kind is not None:

@@ -75,7 +75,7 @@ def estimate(
     check_names("estimate", keywords, OPTIONS)
     request = Request.of("estimate", method=method, shrink=shrink, variance=variance, **keywords)
     if not isinstance(variance, str | int | float | None):
-        raise TrueupError("variance: on a cluster it is a name or a number.")
+        raise TrueupError("on a cluster it is a name or a number.", argument="variance")
     with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
         engine = open_engine(frame, request.read, request.question_data, partitions=partitions)
         try:

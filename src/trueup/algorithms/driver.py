@@ -135,7 +135,9 @@ def run(
     check_limits(max_iter, tol)
     engine = engine_of(answers, threads)
     if engine.problem.n_questions == 0:
-        raise TrueupError("answers: there are none to run on; this panel has no questions.")
+        raise TrueupError(
+            "there are none to run on; this panel has no questions.", argument="answers"
+        )
     facts = gather_facts(engine)
     if train_on is None:
         training, training_facts = algorithm.prepare(engine, facts)
@@ -157,11 +159,11 @@ def check_limits(max_iter: object, tol: object) -> None:
     """Check that `max_iter` is an integer and `tol` a number, neither negative."""
     if not isinstance(max_iter, int | np.integer) or max_iter < 0:
         raise TrueupError(
-            f"max_iter: found {quoted(max_iter)}, must be a whole number, not negative."
+            f"found {quoted(max_iter)}, must be a whole number, not negative.", argument="max_iter"
         )
     is_number = isinstance(tol, int | float | np.integer | np.floating)
     if not is_number or not 0 <= plain(tol) <= LARGEST:
-        raise TrueupError(f"tol: found {quoted(tol)}, must be a number, not negative.")
+        raise TrueupError(f"found {quoted(tol)}, must be a number, not negative.", argument="tol")
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,8 +338,10 @@ def _aggregate(
     bad, unknown = engine.sweep(certainty, reads=(vectors.ITERATE,)).panel_sums.sum(axis=1)
     if bad:
         raise TrueupError(
-            f"method: {algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
-            f"{engine.problem.n_questions} questions. Check its parameters, or choose another method."
+            f"{algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
+            f"{engine.problem.n_questions} questions.",
+            argument="method",
+            remedy="Check its parameters, or choose another method.",
         )
     weight = state["weight"]
     total = facts.spread(facts.panel_sum(weight))

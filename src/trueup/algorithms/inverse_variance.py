@@ -22,7 +22,7 @@ import numpy as np
 
 from trueup.algorithms.contract import Algorithm, State
 from trueup.core.parameters import SMALLEST, number, one_of
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 
 if TYPE_CHECKING:
     from trueup.algorithms.facts import Facts
@@ -176,8 +176,13 @@ class Blue(DTD):
             return facts.worker_variance
         if np.isnan(facts.answer_variance):
             raise TrueupError(
-                "worker_variance: the method blue needs known variances. Pass worker_variance= or "
-                "answer_variance=, or choose a method that learns them, such as dtd."
+                "the method blue needs known variances.",
+                argument="worker_variance",
+                remedy="Pass "
+                + option("worker_variance")
+                + " or "
+                + option("answer_variance")
+                + ", or choose a method that learns them, such as dtd.",
             )
         return np.full(facts.n_workers, facts.answer_variance)
 

@@ -57,9 +57,11 @@ def register(algorithm: type[Algorithm], name: str | None = None) -> type[Algori
         )
     name = name or algorithm.name
     if not name:
-        raise TrueupError(f"{algorithm.__name__}: give the class a `name` to register it by.")
+        raise TrueupError("give the class a `name` to register it by.", argument=algorithm.__name__)
     if _registered.get(name, algorithm) is not algorithm:
-        raise TrueupError(f"{algorithm.__name__}: the name {name!r} is taken; choose another.")
+        raise TrueupError(
+            f"the name {name!r} is taken; choose another.", argument=algorithm.__name__
+        )
     _registered[name] = algorithm
     return algorithm
 
@@ -88,7 +90,7 @@ def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
         return method()
     if not isinstance(method, str):
         raise TrueupError(
-            f"method: found {type(method).__name__}, expected a name or an Algorithm."
+            f"found {type(method).__name__}, expected a name or an Algorithm.", argument="method"
         )
     if method in _registered:
         return _registered[method]()
@@ -96,8 +98,12 @@ def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
         if point.name == method:
             loaded = point.load()
             if not (isinstance(loaded, type) and issubclass(loaded, Algorithm)):
-                raise TrueupError(f"method: the entry point {method!r} is not an Algorithm class.")
+                raise TrueupError(
+                    f"the entry point {method!r} is not an Algorithm class.", argument="method"
+                )
             return loaded()
     near = nearest(method, names())
     hint = f' Did you mean "{near}"?' if near else ""
-    raise TrueupError(f"method: {quoted(method)} is not known.{hint} Known: {', '.join(names())}.")
+    raise TrueupError(
+        f"{quoted(method)} is not known.{hint} Known: {', '.join(names())}.", argument="method"
+    )

@@ -101,7 +101,9 @@ class Answers:
         for name in FILE_OPTIONS:
             options.pop(name, None)
             if name in given:
-                raise AnswersError(f"{name}: is for files. Leave it out for data in memory.")
+                raise AnswersError(
+                    "is for files.", argument=name, remedy="Leave it out for data in memory."
+                )
         is_sparse = hasattr(data, "tocoo") and hasattr(data, "nnz")
         if is_sparse or isinstance(data, (np.ndarray, list, tuple)):
             for name in ("question", "worker", "answer"):

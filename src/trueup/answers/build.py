@@ -18,7 +18,7 @@ from trueup.core.arrays import (
     rectangles,
     segment_sum,
 )
-from trueup.errors import AnswersError, counted, first_rows, quoted
+from trueup.errors import AnswersError, counted, first_rows, option, quoted
 
 if TYPE_CHECKING:
     from typing import Self
@@ -49,10 +49,14 @@ def build(
         The fields of `Answers`.
     """
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
-        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
+        raise AnswersError(
+            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
+        )
     if not isinstance(answer_variance, str | None):
         raise AnswersError(
-            f"answer_variance: found {quoted(answer_variance)}. Give the name of a column."
+            f"found {quoted(answer_variance)}.",
+            argument="answer_variance",
+            remedy="Give the name of a column.",
         )
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(
@@ -271,9 +275,14 @@ def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
     at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
     pairs = ", ".join(_pairs(table, sort.rows(at)))
     return AnswersError(
-        f"duplicates: {counted(count, 'answer')} {'repeat' if count > 1 else 'repeats'} a worker on the same question, "
-        f"first {pairs}. "
-        'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'
+        f"{counted(count, 'answer')} {'repeat' if count > 1 else 'repeats'} a worker on the same question, "
+        f"first {pairs}.",
+        argument="duplicates",
+        remedy="Pass "
+        + option("duplicates", "mean")
+        + " to average them, or "
+        + option("duplicates", "first")
+        + " to keep the first.",
     )
 
 
@@ -302,9 +311,10 @@ def _precision(table: Table, column: str | None) -> Floats | None:
     bad = ~((precision > 0) & np.isfinite(precision))
     if bad.any():
         raise AnswersError(
-            f"answer_variance: {bad.sum():,} of {len(bad):,} values are not positive numbers, "
-            f"first at {_places(table, bad, variance)}. Every answer needs a variance above 0 "
-            "(a standard error must be squared)."
+            f"{bad.sum():,} of {len(bad):,} values are not positive numbers, "
+            f"first at {_places(table, bad, variance)}.",
+            argument="answer_variance",
+            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
         )
     return precision
 
@@ -333,8 +343,9 @@ def variance_by_id(ids: Ids, given: Any) -> Floats:
     """Bring a mapping from worker to variance into the order of the ids, NaN where unknown."""
     if not hasattr(given, "items"):
         raise AnswersError(
-            f"worker_variance: found {quoted(type(given).__name__)}. Give the name of a column, or "
-            "a mapping from worker to variance."
+            f"found {quoted(type(given).__name__)}.",
+            argument="worker_variance",
+            remedy="Give the name of a column, or a mapping from worker to variance.",
         )
     variance_of = dict(given.items())
     position = ids.index_of(variance_of)
@@ -342,15 +353,18 @@ def variance_by_id(ids: Ids, given: Any) -> Floats:
     if not here.any():
         first = quoted(next(iter(variance_of), None))
         raise AnswersError(
-            f"worker_variance: none of its {len(variance_of)} workers is in the answers "
-            f"(first: {first}). Use the ids of the worker column."
+            f"none of its {len(variance_of)} workers is in the answers (first: {first}).",
+            argument="worker_variance",
+            remedy="Use the ids of the worker column.",
         )
     known = np.full(len(ids), np.nan)
     try:
         known[position[here]] = np.asarray(list(variance_of.values()), dtype=np.float64)[here]
     except (TypeError, ValueError):
         raise AnswersError(
-            "worker_variance: found values that are not numbers. Give worker -> variance."
+            "found values that are not numbers.",
+            argument="worker_variance",
+            remedy="Give worker -> variance.",
         ) from None
     return _checked_variance(ids, known)
 
@@ -360,7 +374,8 @@ def _checked_variance(ids: Ids, known: Floats) -> Floats:
     if bad.any():
         worst = ids.tolist(np.flatnonzero(bad)[:NAMED])
         raise AnswersError(
-            f"worker_variance: must be positive numbers; not so for worker "
-            f"{', '.join(quoted(worker) for worker in worst)}."
+            f"must be positive numbers; not so for worker "
+            f"{', '.join(quoted(worker) for worker in worst)}.",
+            argument="worker_variance",
         )
     return known

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.answers.build import NAMED, centred_values
 from trueup.core.arrays import expand, narrow, offsets
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.plain_ids import joined
 
 if TYPE_CHECKING:
@@ -149,8 +149,13 @@ def _repeated(questions: Ids, workers: Ids, keys: Ints, n: int) -> AnswersError:
     pairs = zip(workers.tolist(first % n), questions.tolist(first // n), strict=True)
     named = ", ".join(f"worker {quoted(w)} on question {quoted(q)}" for w, q in pairs)
     return AnswersError(
-        f"duplicates: {len(keys):,} of the new answers were given before, first {named}. Pass "
-        'duplicates="replace" to put the new ones in their place, or duplicates="first" to keep those before.'
+        f"{len(keys):,} of the new answers were given before, first {named}.",
+        argument="duplicates",
+        remedy="Pass "
+        + option("duplicates", "replace")
+        + " to put the new ones in their place, or "
+        + option("duplicates", "first")
+        + " to keep those before.",
     )
 
 
@@ -161,7 +166,9 @@ def _precision(old: Answers, new: Answers, order: Ints) -> Any:
     if old.precision is None or new.precision is None:
         has, lacks = ("new", "old") if old.precision is None else ("old", "new")
         raise AnswersError(
-            f"answer_variance: the {has} answers have one, the {lacks} ones do not. Give it for all or for none."
+            f"the {has} answers have one, the {lacks} ones do not.",
+            argument="answer_variance",
+            remedy="Give it for all or for none.",
         )
     return old.precision / old.answer_variance, new.precision[order] / new.answer_variance
 

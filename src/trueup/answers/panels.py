@@ -32,7 +32,8 @@ def one(answers: Answers, number: int) -> Answers:
     """Return panel `number` as Answers of its own."""
     if not _is_whole(number) or not 0 <= number < answers.n_panels:
         raise AnswersError(
-            f"panel: found {quoted(number)}, there are panels 0 to {answers.n_panels - 1}."
+            f"found {quoted(number)}, there are panels 0 to {answers.n_panels - 1}.",
+            argument="panel",
         )
     return span(answers, number, number + 1)
 
@@ -76,11 +77,12 @@ def subset(answers: Answers, questions: Ints) -> Answers:
     whole = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not len(chosen))
     if not whole or not ((chosen >= 0) & (chosen <= last)).all():
         raise AnswersError(
-            f"questions: found {quoted(questions)}, must be numbers of questions from 0 to {last}."
+            f"found {quoted(questions)}, must be numbers of questions from 0 to {last}.",
+            argument="questions",
         )
     chosen = chosen.astype(np.int64)
     if len(np.unique(chosen)) != len(chosen):
-        raise AnswersError("questions: a question may be asked for once.")
+        raise AnswersError("a question may be asked for once.", argument="questions")
     _, _, position = _answers_of(answers, chosen, len(chosen))
     worker, workers = compact(answers.workers[position].astype(np.int64), answers.n_workers)
     known = answers.worker_variance
@@ -263,10 +265,11 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _enough(what: str, wanted: int, available: int, least: int = 1) -> None:
+def _enough(argument: str, wanted: int, available: int, least: int = 1) -> None:
     if not _is_whole(wanted) or not least <= wanted <= available:
         raise AnswersError(
-            f"{what}: found {quoted(wanted)}, must be at least {least} and at most {available} here."
+            f"found {quoted(wanted)}, must be at least {least} and at most {available} here.",
+            argument=argument,
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,9 @@ class Scale:
         if not known or self.transform not in (None, *TRANSFORMS):
             names = ", ".join(f'"{name}"' for name in TRANSFORMS)
             raise AnswersError(
-                f"transform: {quoted(self.transform)} is not known. Use one of {names}."
+                f"{quoted(self.transform)} is not known.",
+                argument="transform",
+                remedy=f"Use one of {names}.",
             )
         if self.bounds is not None:
             try:
@@ -59,11 +61,15 @@ class Scale:
                 low = high = np.nan
             if not low < high:  # also catches NaN
                 raise AnswersError(
-                    f"bounds: found {quoted(self.bounds)}. Give (low, high) with low below high."
+                    f"found {quoted(self.bounds)}.",
+                    argument="bounds",
+                    remedy="Give (low, high) with low below high.",
                 )
         low, high = self._ends
         if self.transform == "logit" and not np.isfinite(high - low):
-            raise AnswersError("bounds: logit needs two finite bounds, or none for 0 and 1.")
+            raise AnswersError(
+                "logit needs two finite bounds, or none for 0 and 1.", argument="bounds"
+            )
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -148,8 +154,13 @@ def unfit_truth(
         low, high = map(float, scale.bounds or (-np.inf, np.inf))
         rule = f"the bounds are {low:g} and {high:g}"
     return AnswersError(
-        f"{argument}: question {quoted(question)} has the truth {truth:g}, but {rule}. "
-        "Mend or remove it, or change transform= or bounds=."
+        f"question {quoted(question)} has the truth {truth:g}, but {rule}.",
+        argument=argument,
+        remedy="Mend or remove it, or change "
+        + option("transform")
+        + " or "
+        + option("bounds")
+        + ".",
     )
 
 

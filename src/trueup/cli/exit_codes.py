@@ -94,7 +94,7 @@ def _failed(error: BaseException) -> int:
             _drop_output()
             return DONE
         case TrueupError():
-            return _end(FAILED, str(error))
+            return _end(FAILED, error.message)
         case OSError():
             try:
                 sys.stdout.flush()

@@ -29,7 +29,7 @@ def shown_warnings(more: str = "") -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", TrueupWarning)
         warnings.showwarning = lambda message, *_, **__: print(
-            f"trueup: {as_options(str(message))}{more}", file=sys.stderr
+            f"trueup: {as_options(message.args[0])}{more}", file=sys.stderr
         )
         yield
 

@@ -1,48 +1,47 @@
-"""What the library says of its arguments, said of the options of the command line."""
+"""Messages of the library with the options of the command line in place of keywords."""
 
 from __future__ import annotations
 
-import re
 import shlex
 
-OPTIONS = (
-    "question", "worker", "answer", "wide", "sep", "decimal", "encoding", "sql", "duplicates", "transform", "bounds",
-    "worker_variance", "answer_variance", "method", "shrink", "variance", "groups", "covariates", "gold", "bias",
-    "caution", "level", "seed", "truth", "engine", "out", "strict", "work_dir", "keep", "memory_limit",
-)  # fmt: skip
-# Values that an option writes in another way.
+from trueup.errors import Mention, Message, quoted
+
+#: Options that are no keywords of `trueup.estimate`.
+OPTIONS = ("engine", "keep", "memory_limit", "out", "strict", "truth", "work_dir")
+#: Values that an option writes in another way.
 VALUES = {
-    ("wide", "True"): "questions",
-    ("wide", "False"): "long",
-    ("bias", "True"): "",
+    ("wide", True): "questions",
+    ("wide", False): "long",
+    ("bias", True): "",
 }
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
-_NAME = rf"(?:{'|'.join(OPTIONS)})"
-# What stands in quotes is the user's own, unless it is the value of an argument.
-_ARGUMENT = re.compile(
-    rf"(?<!\w)(?P<name>{_NAME})=(?P<value>{_QUOTED}|True|False|\.\.\.|(?=[\s,.;:)]|$))|{_QUOTED}"
-)
-_ABOUT = re.compile(rf"{_NAME}: ")
 
 
 def as_options(text: str) -> str:
-    """Write arguments as options.
+    """Return a message in which keywords are options; other text stays as it is.
 
     Examples
     --------
-    >>> print(as_options('sep: found "ab". Pass decimal=",", wide=True or encoding=...'))
-    --sep: found "ab". Pass --decimal ,, --wide questions or --encoding
+    >>> from trueup.errors import option
+    >>> print(as_options("Pass " + option("decimal", ",") + " or " + option("wide", True) + "."))
+    Pass --decimal , or --wide questions.
     """
-    if _ABOUT.match(text):
-        text = f"--{text.replace('_', '-', text.partition(':')[0].count('_'))}"
-    return _ARGUMENT.sub(_option, text)
+    parts = text.parts if isinstance(text, Message) else (text,)
+    return "".join(_option(part) if isinstance(part, Mention) else part for part in parts)
 
 
-def _option(found: re.Match[str]) -> str:
-    name, value = found["name"], found["value"]
-    if name is None:
-        return found[0]
-    if value.startswith('"'):
-        value = shlex.quote(value[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
-    value = VALUES.get((name, value), value.removeprefix("..."))
-    return f"--{name.replace('_', '-')} {value}".rstrip()
+def is_option(name: str) -> bool:
+    """Tell whether a keyword is an option of some command."""
+    from trueup.request import KEYWORDS  # most texts mention none, and this import takes time
+
+    return name in OPTIONS or (name in KEYWORDS and KEYWORDS[name].option is not None)
+
+
+def _option(mention: Mention) -> str:
+    if not is_option(mention.name):
+        return str(mention)
+    value = mention.value
+    if isinstance(value, str) and value != "...":
+        text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
+    else:
+        text = VALUES.get((mention.name, value), "") if isinstance(value, bool) else ""
+    return f"--{mention.name.replace('_', '-')} {text}".rstrip()

@@ -20,7 +20,7 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> None:
     """Check that `value` is one of some words."""
     if not isinstance(value, str) or value not in words:
         *some, last = (f'"{word}"' for word in words)
-        raise TrueupError(f"{name}: {quoted(value)} is not {', '.join(some)} or {last}.")
+        raise TrueupError(f"{quoted(value)} is not {', '.join(some)} or {last}.", argument=name)
 
 
 def plain(value: Any) -> Any:
@@ -33,11 +33,11 @@ def number(name: str, value: Any, least: float = 0.0, most: float = LARGEST) -> 
     is_number = isinstance(value, int | float | np.integer | np.floating)
     if not is_number or not least <= plain(value) <= most:
         raise TrueupError(
-            f"{name}: found {quoted(value)}, must be a number from {least:g} to {most:g}."
+            f"found {quoted(value)}, must be a number from {least:g} to {most:g}.", argument=name
         )
 
 
 def yes_or_no(name: str, value: Any) -> None:
     """Check that `value` is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TrueupError(f"{name}: found {quoted(value)}, must be True or False.")
+        raise TrueupError(f"found {quoted(value)}, must be True or False.", argument=name)

@@ -29,7 +29,9 @@ MAX_QUESTIONS = 50_000
 def check_seed(seed: object) -> None:
     """Check that `seed` is a whole number, not negative."""
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise TrueupError(f"seed: found {quoted(seed)}, must be a whole number, not negative.")
+        raise TrueupError(
+            f"found {quoted(seed)}, must be a whole number, not negative.", argument="seed"
+        )
 
 
 def generator(seed: int) -> np.random.Generator:

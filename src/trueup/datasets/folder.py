@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +24,10 @@ from trueup.errors import (
     AnswersError,
     BadRows,
     TrueupError,
-    TrueupWarning,
     listing,
     missing_column,
     quoted,
+    warn,
 )
 from trueup.io.numbers import to_numbers
 from trueup.io.readers.delimited import DELIMITERS
@@ -72,7 +71,7 @@ def load_folder(path: str | PathLike[str], **options: Any) -> Dataset:
     try:
         return _read(folder, options)
     except AnswersError as error:
-        raise type(error)(f"Folder {shown}: {error}") from error.__cause__
+        raise error.labelled(f"Folder {shown}") from error.__cause__
 
 
 def _read(folder: Path, options: dict[str, Any]) -> Dataset:
@@ -103,7 +102,7 @@ def _read_values(path: Path, column: str, ids: dict[str, Any]) -> dict[Any, str]
         reason = quoted(str(error.strerror), LONGEST_PATH)
         raise AnswersError(f"File {quoted(path.name)}: cannot be read ({reason}).") from error
     except AnswersError as error:
-        raise AnswersError(f"File {quoted(path.name)}: {error}") from error.__cause__
+        raise error.labelled(f"File {quoted(path.name)}") from error.__cause__
     unknown = [question for question in rows if question not in ids]
     if rows and len(unknown) == len(rows):
         raise AnswersError(
@@ -111,11 +110,9 @@ def _read_values(path: Path, column: str, ids: dict[str, Any]) -> dict[Any, str]
             f"such as {listing(unknown, 1)}. Write their ids as they are there."
         )
     if unknown:
-        warnings.warn(
+        warn(
             f"File {quoted(path.name)}: {len(unknown)} of {len(rows)} questions have no answers "
-            f"and are left out: {listing(unknown, MOST_ROWS)}.",
-            TrueupWarning,
-            stacklevel=4,
+            f"and are left out: {listing(unknown, MOST_ROWS)}."
         )
     return {ids[question]: value for question, value in rows.items() if question in ids} or None
 
@@ -156,8 +153,9 @@ def _numbers(truth: dict[Any, str]) -> dict[Any, float] | None:
     try:
         numbers = to_numbers(np.array([*truth.values()], dtype=object), "truth")
     except BadRows as error:
-        raise BadRows(
-            f'File "truth.csv": {error} Rows are counted from 0, without the header.'
+        counting = "Rows are counted from 0, without the header."
+        raise error.advised(error.remedy, counting).labelled(
+            'File "truth.csv"'
         ) from error.__cause__
     known = zip(truth, numbers.tolist(), strict=True)
     return {question: number for question, number in known if not np.isnan(number)} or None

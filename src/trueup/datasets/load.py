@@ -86,8 +86,9 @@ def _inside(root: str | PathLike[str], name: str, argument: str) -> Path | None:
     """Return the subfolder of a data set, or None if the folder does not have it."""
     if not Path(root).is_dir():
         raise TrueupError(
-            f"{argument}: {quoted(str(root), LONGEST_PATH)} is not a folder. "
-            "Name a folder with one subfolder per data set."
+            f"{quoted(str(root), LONGEST_PATH)} is not a folder.",
+            argument=argument,
+            remedy="Name a folder with one subfolder per data set.",
         )
     folder = Path(root) / name
     return folder if (folder / ANSWERS).is_file() else None

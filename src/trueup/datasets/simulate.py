@@ -198,7 +198,7 @@ def _whole(name: str, value: object, most: float = np.inf) -> None:
     if not (isinstance(value, int | np.integer) and 1 <= value <= most):
         limit = "" if np.isinf(most) else f", at most the number of workers, {most}"
         raise TrueupError(
-            f"{name}: found {quoted(value)}, must be a whole number from 1 on{limit}."
+            f"found {quoted(value)}, must be a whole number from 1 on{limit}.", argument=name
         )
 
 
@@ -207,17 +207,18 @@ def _user_values(name: str, values: Any, size: int, panels: int) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
-        raise TrueupError(f"{name}: found values that are not numbers.") from None
+        raise TrueupError("found values that are not numbers.", argument=name) from None
     if len(array) == size:
         array = np.tile(array, panels)
     if len(array) != size * panels:
         raise TrueupError(
-            f"{name}: found {len(array)} numbers, expected {size} (or of each panel)."
+            f"found {len(array)} numbers, expected {size} (or of each panel).", argument=name
         )
     fits = np.abs(array) <= LARGEST
     if not fits.all():
         raise TrueupError(
-            f"{name}: found {array[~fits][0]}, must be numbers from {-LARGEST:g} to {LARGEST:g}."
+            f"found {array[~fits][0]}, must be numbers from {-LARGEST:g} to {LARGEST:g}.",
+            argument=name,
         )
     return array
 
@@ -253,7 +254,8 @@ def _truths(
             is_nonzero = rng.random(size) >= ZEROS
             return mean + scale * is_nonzero * rng.normal(0.0, REST_SD, size)
     raise TrueupError(
-        f"truth: {quoted(truth)} is not one of {', '.join(get_args(Truth))}, or an array."
+        f"{quoted(truth)} is not one of {', '.join(get_args(Truth))}, or an array.",
+        argument="truth",
     )
 
 
@@ -267,7 +269,7 @@ def _variances(
     if not isinstance(variance, str):
         array = _user_values("variance", variance, workers, panels)
         if (array < 0).any():
-            raise TrueupError("variance: must not be negative.")
+            raise TrueupError("must not be negative.", argument="variance")
         return array
     if variance == "fixed":
         return np.ones(size)
@@ -281,7 +283,8 @@ def _variances(
             drawn[low] = rng.normal(1.0, 0.5, np.count_nonzero(low))
         return drawn
     raise TrueupError(
-        f"variance: {quoted(variance)} is not one of {', '.join(get_args(Variance))}, or an array."
+        f"{quoted(variance)} is not one of {', '.join(get_args(Variance))}, or an array.",
+        argument="variance",
     )
 
 

@@ -161,7 +161,9 @@ def engine_of(answers: Answers | Engine, threads: int | None = None) -> Engine:
 def check_threads(threads: object) -> None:
     """Refuse what is no number of threads."""
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise TrueupError(f"threads: found {quoted(threads)}, must be a whole number from 1 on.")
+        raise TrueupError(
+            f"found {quoted(threads)}, must be a whole number from 1 on.", argument="threads"
+        )
 
 
 def load_libraries() -> None:

@@ -41,7 +41,7 @@ from trueup.answers.block import ROUNDING
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +57,11 @@ GROUPS = 1000
 #: Questions with two answers below which a bootstrap says nothing.
 FEWEST = 5
 HALVINGS = 100
-LEVEL_MATTERS = "Much of the disagreement is that some answer higher than others throughout; bias=True takes it off."
+LEVEL_MATTERS = (
+    "Much of the disagreement is that some answer higher than others throughout; "
+    + option("bias", True)
+    + " takes it off."
+)
 
 Sort = Literal["icc", "alpha"]
 #: From which value on a coefficient deserves a word: Koo and Li, Journal of Chiropractic Medicine 2016, for intraclass
@@ -181,10 +185,12 @@ def agreement(answers: Any, *, seed: int = 0, **options: Any) -> Agreement:
     """
     data = Answers.of(answers, **options)
     if data.n_panels > 1:
-        raise TrueupError("answers: these are panels; take one of them, `answers.panel(b)`.")
+        raise TrueupError(
+            "these are panels; take one of them, `answers.panel(b)`.", argument="answers"
+        )
     if data.n_questions < 2 or (data.counts < 2).all():
         raise TrueupError(
-            "answers: agreement needs two questions, and one of them with two answers."
+            "agreement needs two questions, and one of them with two answers.", argument="answers"
         )
     with np.errstate(over="ignore", invalid="ignore"):
         sums = _Sums.of(data)
@@ -218,9 +224,10 @@ class _Sums:
         peak = max(float(np.abs(data.values).max()), float(np.ptp(data.centre)))
         if not 0 < peak < np.inf:
             raise TrueupError(
-                "answers: they are all the same, so that agreement has nothing to be measured against."
+                "they are all the same, so that agreement has nothing to be measured against."
                 if peak == 0
-                else "answers: they are too far apart for a number; combine them on another scale."
+                else "they are too far apart for a number; combine them on another scale.",
+                argument="answers",
             )
 
         def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
@@ -249,7 +256,8 @@ def _one_way(sums: _Sums) -> tuple[Coefficient, Coefficient, float]:
     within = float(sums.ss.sum()) / (total - m)
     if between == 0 and within == 0:
         raise TrueupError(
-            "answers: they are all the same, so that agreement has nothing to be measured against."
+            "they are all the same, so that agreement has nothing to be measured against.",
+            argument="answers",
         )
 
     def steps_up(r: float) -> float:
@@ -376,8 +384,9 @@ def _alpha(data: Answers, sums: _Sums, seed: int) -> Coefficient:
     value = float(_alpha_of(parts.sum(axis=1)))
     if np.isnan(value):  # the questions with two answers have nothing to disagree about
         raise TrueupError(
-            "answers: all questions with two answers got the same one, so that agreement has nothing to be measured "
-            "against."
+            "all questions with two answers got the same one, so that agreement has nothing to be measured "
+            "against.",
+            argument="answers",
         )
     low = high = np.nan
     if len(paired) >= FEWEST:

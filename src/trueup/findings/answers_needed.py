@@ -188,7 +188,9 @@ def answers_needed(
     elif isinstance(target_se, int | float | np.number) and 0 < plain(target_se) <= 1e300:
         target = float(target_se)
     else:
-        raise TrueupError(f"target_se: found {quoted(target_se)}, must be a number above 0.")
+        raise TrueupError(
+            f"found {quoted(target_se)}, must be a number above 0.", argument="target_se"
+        )
     s = _typical(noise)
     # From the scale of the answers to the one on which they are combined, where answers add up.
     slope = np.where(known & (error > 0), _slope(solution), 1.0)

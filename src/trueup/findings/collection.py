@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueup.algorithms.driver import run
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import TrueupError, counted
+from trueup.errors import Message, TrueupError, counted
 from trueup.findings.agreement import agreement
 from trueup.findings.answers_needed import answers_needed
 from trueup.findings.correlated import CorrelatedWorkers
@@ -42,7 +42,7 @@ NAMES = {
     "agreement": "agreement",
     "second_step": "what a second step brings",
 }
-ONE_PROBLEM = "answers: these are panels; diagnose one with `answers.panel(b)`."
+ONE_PROBLEM = "these are panels; diagnose one with `answers.panel(b)`."
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Findings:
             )
             few = [f"the condition by resampled workers: with so many answers {done}."]
         unknown = [name for name in NAMES if getattr(self, name) is None]
-        return (*few, *(f"{NAMES[name]}: {self._reasons[name]}" for name in unknown))
+        return (*few, *(f"{NAMES[name]}: " + self._reasons[name] for name in unknown))
 
     def __str__(self) -> str:
         """Say everything in words, what can be acted upon first."""
@@ -193,7 +193,7 @@ class Findings:
         )
         lines = [f"{size}; first step: {diagnosis.method}{why}"]
         lines += [diagnosis.pooling] if diagnosis.pooling else []
-        lines += [f"warning: {text}" for text in diagnosis.warnings]
+        lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
         if self.correlated is not None:
             parts["Workers who err together"] = self.correlated.lines(FEW)
@@ -209,8 +209,8 @@ class Findings:
         if self.missing:
             parts["Not known"] = list(self.missing)
         for title, texts in parts.items():
-            lines += ["", title, *(f"  {line}" for line in texts)]
-        return "\n".join(lines)
+            lines += ["", title, *("  " + line for line in texts)]
+        return Message("\n").join(lines)
 
     # -- what several parts need ---------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Findings:
     def _sample(self) -> AnswerSample:
         """The answers that are examined closely, in memory."""
         if self._solution.root.problem.n_panels > 1:
-            raise TrueupError(ONE_PROBLEM)
+            raise TrueupError(ONE_PROBLEM, argument="answers")
         return self._once("sample", lambda: sample_answers(self._solution.scaled))
 
     @property
@@ -295,6 +295,6 @@ class Findings:
 
         part = self._once(name, attempt, *options)
         if isinstance(part, TrueupError):
-            self._reasons[name] = str(part)
+            self._reasons[name] = part.message
             return None
         return part

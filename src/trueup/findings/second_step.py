@@ -112,10 +112,11 @@ def diagnose_second_step(
     check_panels(panels)
     if answers.n_questions <= 3:
         found = counted(answers.n_questions, "question")
-        raise TrueupError(f"answers: found {found}, a second step needs four.")
+        raise TrueupError(f"found {found}, a second step needs four.", argument="answers")
     if (aggregate.facts.pool == 0).all():
         raise TrueupError(
-            "answers: no question has two different answers, so nothing is known of their noise."
+            "no question has two different answers, so nothing is known of their noise.",
+            argument="answers",
         )
     algorithm, x, m = aggregate.algorithm, aggregate.x, answers.n_questions
     v = float(plugin(answers, aggregate).mean())

@@ -61,10 +61,12 @@ def write_archive(
     """
     target = Path(path)
     if target.is_dir():
-        raise TrueupError(f"path: {shown(target)} is a folder. Name a file.")
+        raise TrueupError(f"{shown(target)} is a folder.", argument="path", remedy="Name a file.")
     if target.is_file() and not _is_archive(target):
         raise TrueupError(
-            f"path: {shown(target)} is there already and was not written by trueup. Choose another name."
+            f"{shown(target)} is there already and was not written by trueup.",
+            argument="path",
+            remedy="Choose another name.",
         )
     members = {}
     with errors_name(target), atomic_write(target) as temporary, temporary.open("wb") as file:

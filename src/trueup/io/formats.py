@@ -75,7 +75,11 @@ class Format:
         """Check that no option was given that this format does not take."""
         for option in layout.given:
             if option not in self.options:
-                raise AnswersError(f"{option}: is for text, and this is {self.name}. Leave it out.")
+                raise AnswersError(
+                    f"is for text, and this is {self.name}.",
+                    argument=option,
+                    remedy="Leave it out.",
+                )
 
 
 TEXT = Format(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, option, quoted
 from trueup.io.encode import arrow_of_pandas, encode, is_missing
 from trueup.io.series import Series, dtype_name, library, take, to_list
 
@@ -67,12 +67,12 @@ def to_numbers(
     read = _READ[library(series)](series)
     if read is None:
         raise AnswersError(
-            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, not numbers. "
-            f"Convert them first{_or_other(argument)}."
+            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, not numbers.",
+            remedy="Convert them first" + or_other_column(argument) + ".",
         )
     if read.bad is not None and (rows := _at(read.bad, keep)):
         values = to_list(take(series, np.array(rows[:MOST_ROWS])))
-        remedy = f"Remove or mend these rows{_or_other(argument)}."
+        remedy = "Remove or mend these rows" + or_other_column(argument) + "."
         if any(isinstance(value, str) and COMMA.fullmatch(value) for value in values):
             remedy = COMMA_REMEDY
         raise bad_rows(
@@ -95,8 +95,9 @@ def _all_finite(numbers: NDArray[np.float64]) -> bool:
     return not len(numbers) or bool(np.isfinite(numbers.min()) and np.isfinite(numbers.max()))
 
 
-def _or_other(argument: str) -> str:
-    return f', or pass {argument}="other_column"' if argument else ""
+def or_other_column(argument: str) -> str:
+    """Suggest another column, where a keyword chooses it."""
+    return ", or pass " + option(argument, "other_column") if argument else ""
 
 
 def _at(bad: NDArray[np.bool_], keep: NDArray[np.bool_] | None) -> list[int]:

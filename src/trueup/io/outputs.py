@@ -33,17 +33,19 @@ def check_outputs(
             continue
         shown = quoted(str(path), LONGEST_PATH)
         if path.suffix.lower() not in endings:
-            raise TrueupError(f"{option}: {shown} must end in {' or '.join(endings)}.")
+            raise TrueupError(f"{shown} must end in {' or '.join(endings)}.", argument=option)
         try:
             fault = _fault(path)
             real = os.path.realpath(path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise TrueupError(f"{option}: {shown} cannot be written ({reason}).") from error
+            raise TrueupError(f"{shown} cannot be written ({reason}).", argument=option) from error
         if fault:
-            raise TrueupError(f"{option}: {fault.format(shown)}")
+            raise TrueupError(fault.format(shown), argument=option)
         if real in taken:
-            raise TrueupError(f"{option}: {shown} is used already. Choose another name.")
+            raise TrueupError(
+                f"{shown} is used already.", argument=option, remedy="Choose another name."
+            )
         taken.add(real)
 
 

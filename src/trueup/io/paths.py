@@ -89,7 +89,7 @@ def check_present(path: Path) -> None:
             raise AnswersError(f"{shown}: not found, there is no folder {folder}.")
         near = nearest(path.name, [other.name for other in path.parent.iterdir()])
     except OSError as error:
-        raise AnswersError(f"{shown}: {unreadable(error)}") from error
+        raise unreadable(error).labelled(shown) from error
     advice = f"Did you mean {quoted(near)}?" if near else "Check the name and the folder."
     raise AnswersError(f"{shown}: not found. {advice}")
 

@@ -64,7 +64,7 @@ def plain(ids: Ids) -> NDArray[Any]:
 # -- joining -------------------------------------------------------------------------------------------------
 
 
-def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
+def joined(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
     """Return the code of each new id, and all ids: the old ones, then those that are new.
 
     Raises
@@ -82,8 +82,9 @@ def joined(old: Ids, new: Ids, what: str) -> tuple[Ints, Ids]:
         if fitting is None:
             first = quoted(Ids(more).tolist(np.arange(1))[0])
             raise TrueupError(
-                f"{what}: the ids so far are {known_is}, those of the new answers {more_is} (first {first}). Give ids "
-                'of the same type: 1 and "1" are different.'
+                f"the ids so far are {known_is}, those of the new answers {more_is} (first {first}).",
+                argument=argument,
+                remedy='Give ids of the same type: 1 and "1" are different.',
             )
         more = fitting
     code = _index(known, more)

@@ -214,7 +214,9 @@ def consensus(aggregate: Any, variance: Any, truth: Any) -> tuple[Floats, Floats
     """
     aggregate, variance, truth = _checked(aggregate, variance, truth, "aggregate")
     if len(truth) < FEWEST:
-        raise TrueupError(f"truth: found {len(truth)} known truths, expected at least {FEWEST}.")
+        raise TrueupError(
+            f"found {len(truth)} known truths, expected at least {FEWEST}.", argument="truth"
+        )
     unit = _unit(aggregate, variance, truth)
     at = (truth - truth[0]) / unit
     line = _line(at, variance / unit**2, (aggregate - truth) / unit)
@@ -332,16 +334,17 @@ def _checked(mean: Any, variance: Any, truth: Any, name: str) -> tuple[Floats, F
         try:
             array = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TrueupError(f"{label}: expected one number per known truth.") from None
+            raise TrueupError("expected one number per known truth.", argument=label) from None
         if array.ndim != 1 or (arrays and len(array) != len(arrays[0])):
             raise TrueupError(
-                f"{label}: found shape {array.shape}, expected one number per known truth."
+                f"found shape {array.shape}, expected one number per known truth.", argument=label
             )
         if not (np.abs(array) <= LARGEST[label == "variance"]).all():
             raise TrueupError(
-                f"{label}: must be finite and at most {LARGEST[label == 'variance']:g} in size."
+                f"must be finite and at most {LARGEST[label == 'variance']:g} in size.",
+                argument=label,
             )
         arrays.append(array)
     if (arrays[1] < 0).any():
-        raise TrueupError("variance: must not be negative.")
+        raise TrueupError("must not be negative.", argument="variance")
     return arrays[0], arrays[1], arrays[2]

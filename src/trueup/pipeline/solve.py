@@ -19,7 +19,7 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, counted, warn
+from trueup.errors import TrueupError, counted, option, warn
 from trueup.pipeline.auto_method import choose
 from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
 from trueup.pipeline.diagnosis import Diagnosis
@@ -179,7 +179,9 @@ def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, s
         return find("blue"), "worker variances are known"
     if engine.problem.n_panels > 1:
         raise TrueupError(
-            "method: auto chooses for one problem, and these are panels. Name a method, or take one panel at a time."
+            "auto chooses for one problem, and these are panels.",
+            argument="method",
+            remedy="Name a method, or take one panel at a time.",
         )
     choice = choose(engine, seed=plan.seed, each=bar.step, **plan.limits)
     return find(choice.candidates[int(choice.chosen[0])]), choice.reason
@@ -316,11 +318,14 @@ def _finish(
         visit, reads=[*reads, vectors.SCALED_GOLD] if gold else reads, answers=False
     ).panel_sums.sum(axis=1)
     if wrong:
-        raise TrueupError("gold: a known truth is too far from all answers to learn from it.")
+        raise TrueupError(
+            "a known truth is too far from all answers to learn from it.", argument="gold"
+        )
     if too_large:
         raise TrueupError(
-            "transform: an estimate or interval end is too large for a number when carried back. "
-            "Give bounds=, or combine the answers on another scale."
+            "an estimate or interval end is too large for a number when carried back.",
+            argument="transform",
+            remedy="Give " + option("bounds") + ", or combine the answers on another scale.",
         )
 
 
@@ -343,8 +348,9 @@ def _reversed(moved: SecondStepResult) -> tuple[str, ...]:
     where = f" in {there.sum()} of {len(there)} panels" if len(there) > 1 else ""
     text = (
         f"the second step moved questions past their mean and so reversed their order{where} (shrinkage "
-        f'{moved.totals.farthest.max():.3g}); the variance is too large for it, take variance="plugin" or the positive '
-        "part"
+        f"{moved.totals.farthest.max():.3g}); the variance is too large for it, take "
+        + option("variance", "plugin")
+        + " or the positive part"
     )
     warn(text)
     return (text,)
@@ -352,12 +358,13 @@ def _reversed(moved: SecondStepResult) -> tuple[str, ...]:
 
 def _warnings(aggregate: Aggregate) -> tuple[str, ...]:
     """Say what a user should know before trusting the numbers."""
-    said = []
+    said: list[str] = []
     facts = aggregate.facts
     if facts.worker_variance is not None and not aggregate.algorithm.uses_variance:
         said.append(
             f"worker_variance is not used: {aggregate.algorithm.name} learns the variances of workers itself; use "
-            'method="blue" for known ones'
+            + option("method", "blue")
+            + " for known ones"
         )
     moving = ~aggregate.settled & (aggregate.moved > NOT_SETTLED)
     if moving.any():

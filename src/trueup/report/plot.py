@@ -44,7 +44,7 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     """
     if not isinstance(kind, str) or kind not in KINDS:
         names = ", ".join(f'"{name}"' for name in KINDS)
-        raise TrueupError(f"kind: found {quoted(kind)}. Use one of {names}.")
+        raise TrueupError(f"found {quoted(kind)}.", argument="kind", remedy=f"Use one of {names}.")
     return need("altair", "report").Chart.from_dict(specification(est, kind))
 
 
@@ -63,11 +63,15 @@ def _of_report(est: Estimate, kind: str) -> dict[str, Any]:
     if kind == "workers":
         judged = Judged(est, facts.worker_table)
         if not np.isfinite(judged.deviation).any():
-            raise TrueupError("kind: nothing is known of the errors of these workers to be drawn.")
+            raise TrueupError(
+                "nothing is known of the errors of these workers to be drawn.", argument="kind"
+            )
         return workers.chart(facts, judged)
     belief = believed(est) if facts.one else None
     if belief is None or not belief.bells:
-        raise TrueupError('kind: "prior" needs a single problem with a prior that can be drawn.')
+        raise TrueupError(
+            '"prior" needs a single problem with a prior that can be drawn.', argument="kind"
+        )
     return prior.chart(facts, belief)
 
 

@@ -57,7 +57,9 @@ def write_report(
     target = Path(path)
     if target.is_file() and target.stat().st_size and target.suffix.lower() not in PAGES:
         raise TrueupError(
-            f"path: {quoted(str(target), LONGEST_PATH)} is there already and no page. Choose a name that ends in .html."
+            f"{quoted(str(target), LONGEST_PATH)} is there already and no page.",
+            argument="path",
+            remedy="Choose a name that ends in .html.",
         )
     answers = estimate.answers
     facts = Facts(estimate, check_truth(truth, answers.n_questions))

@@ -186,14 +186,17 @@ class Estimate:
         root, problem = self.solution.root, self.problem
         if self.kind == "spark":
             raise TrueupError(
-                "answers: they are on the cluster. Write est.questions there, or estimate in memory or on disk."
+                "they are on the cluster.",
+                argument="answers",
+                remedy="Write est.questions there, or estimate in memory or on disk.",
             )
         if not isinstance(root, MemoryEngine):
             wanted = problem.n_answers * BYTES_AN_ANSWER
             if wanted > SHARE * memory():
                 raise TrueupError(
-                    f"answers: {problem.n_answers:,} of them need about {wanted / 1e9:.0f} GB of memory, which is more "
-                    "than there is. est.questions, est.workers and est.findings work without them."
+                    f"{problem.n_answers:,} of them need about {wanted / 1e9:.0f} GB of memory, which is more "
+                    "than there is. est.questions, est.workers and est.findings work without them.",
+                    argument="answers",
                 )
         return root.gather()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup import __version__
 from trueup.algorithms.registry import find as find_method
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
 from trueup.io.plain_ids import pack
 from trueup.pipeline.solution import COLUMNS
@@ -105,7 +105,8 @@ def _variance(variance: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
         return variance, {}
     if callable(variance):
         raise TrueupError(
-            "save: variance= is a function of your own, and a file holds no code. Name a rule or give numbers."
+            "save: " + option("variance") + " is a function of your own, and a file holds no code.",
+            remedy="Name a rule or give numbers.",
         )
     numbers = np.asarray(variance, dtype=np.float64)
     if numbers.ndim == 0:

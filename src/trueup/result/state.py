@@ -83,8 +83,9 @@ class SavedState:
         """Take the state of an estimate."""
         if est.problem.n_panels > 1:
             raise TrueupError(
-                f"answers: these are {est.problem.n_panels:,} panels, and a state is that of one problem; take one, "
-                "`answers.panel(b)`."
+                f"these are {est.problem.n_panels:,} panels, and a state is that of one problem; take one, "
+                "`answers.panel(b)`.",
+                argument="answers",
             )
         aggregate = est.aggregate
         return cls(

@@ -34,10 +34,13 @@ def write_questions(engine: DiskEngine, path: Path) -> None:
                 writer.write_table(table)
         except OSError as error:
             raise TrueupError(
-                f"out: {quoted(str(path))} cannot be written ({error.strerror or error})."
+                f"{quoted(str(path))} cannot be written ({error.strerror or error}).",
+                argument="out",
             ) from error
         except pyarrow.ArrowException as error:
-            raise TrueupError(f"out: {quoted(str(path))} cannot be written ({error}).") from error
+            raise TrueupError(
+                f"{quoted(str(path))} cannot be written ({error}).", argument="out"
+            ) from error
         finally:
             if writer is not None:
                 writer.close()

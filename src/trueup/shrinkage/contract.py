@@ -118,7 +118,7 @@ def _numbers(name: str, values: Any) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TrueupError(f"{name}: {quoted(values)} is not an array of numbers.") from None
+        raise TrueupError(f"{quoted(values)} is not an array of numbers.", argument=name) from None
 
 
 @dataclass(frozen=True, eq=False)

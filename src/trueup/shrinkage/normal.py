@@ -105,7 +105,7 @@ class CautiousRule(ShrinkRule):
     def __post_init__(self) -> None:
         if not isinstance(self.caution, int | float | np.number) or not 0.0 < self.caution <= 1.0:
             raise TrueupError(
-                f"caution: found {quoted(self.caution)}, must be above 0 and at most 1."
+                f"found {quoted(self.caution)}, must be above 0 and at most 1.", argument="caution"
             )
 
 

@@ -119,7 +119,9 @@ def degrees_of_freedom(nu: object, panels: int) -> Floats:
 def _check_groups(groups: object, questions: int) -> Ints:
     labels = np.asarray(groups)
     if labels.shape != (questions,) or labels.dtype.kind not in "iu":
-        raise TrueupError(f"groups: expected {questions} integers, one for each question.")
+        raise TrueupError(
+            f"expected {questions} integers, one for each question.", argument="groups"
+        )
     return labels.astype(np.int64, copy=False)
 
 
@@ -127,7 +129,11 @@ def _check_covariates(covariates: object, questions: int) -> Floats:
     z = np.asarray(covariates, dtype=np.float64)
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or len(z) != questions:
-        raise TrueupError(f"covariates: found shape {z.shape}, expected {questions} rows.")
+        raise TrueupError(
+            f"found shape {z.shape}, expected {questions} rows.", argument="covariates"
+        )
     if not (np.abs(z) < LARGEST_COVARIATE).all():
-        raise TrueupError(f"covariates: must be finite numbers below {LARGEST_COVARIATE:g}.")
+        raise TrueupError(
+            f"must be finite numbers below {LARGEST_COVARIATE:g}.", argument="covariates"
+        )
     return z

@@ -33,4 +33,6 @@ def find(shrink: str | ShrinkRule | type[ShrinkRule]) -> ShrinkRule:
     for rule in _RULES:
         if isinstance(shrink, str) and rule.name == shrink:
             return rule()
-    raise TrueupError(f"shrink: {quoted(shrink)} is not known. Known: {', '.join(names())}.")
+    raise TrueupError(
+        f"{quoted(shrink)} is not known.", argument="shrink", remedy=f"Known: {', '.join(names())}."
+    )

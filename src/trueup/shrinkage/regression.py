@@ -152,7 +152,9 @@ class Regression:
     ) -> Posterior:
         """Move the aggregates; `common` is the posterior of panels without a regression."""
         if extra.get("covariates") is None:
-            raise TrueupError("covariates: this prior was fitted with them and needs them here.")
+            raise TrueupError(
+                "this prior was fitted with them and needs them here.", argument="covariates"
+            )
         z: Floats = extra["covariates"]
 
         def read(grid: PanelGrid, rows: Ints, positions: Positions, x: Floats, v: Floats) -> Moved:

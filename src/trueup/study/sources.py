@@ -86,7 +86,9 @@ class Sampled:
         if self.truth is None:
             return
         if len(self.truth) != self.answers.n_questions or not np.isfinite(self.truth).all():
-            raise TrueupError(f"truth: {self.name} needs one finite number for each question.")
+            raise TrueupError(
+                f"{self.name} needs one finite number for each question.", argument="truth"
+            )
 
     def fits(self, n: int, m: int) -> bool:
         """Return whether there are enough workers and questions."""

@@ -30,5 +30,5 @@ def write_table(rows: Sequence[dict[str, Any]], path: str | PathLike[str]) -> Pa
                 writer.writeheader()
                 writer.writerows(rows)
         else:
-            raise TrueupError(f"path: {path.name} must end in .csv or .parquet.")
+            raise TrueupError(f"{path.name} must end in .csv or .parquet.", argument="path")
     return path

@@ -214,7 +214,7 @@ def _products(x: Floats, step: Floats, truth: ArrayLike | None) -> Floats:
     if truth is not None:
         known = numbers("truth", truth)
         if len(known) != m:
-            raise TrueupError(f"truth: found {len(known)} values for {m} questions.")
+            raise TrueupError(f"found {len(known)} values for {m} questions.", argument="truth")
         around: Floats = np.einsum("ij,ij->i", x - known, step)
         return around
     products: Floats = np.einsum("ij,ij->i", x - x.mean(axis=0), step - step.mean(axis=0))

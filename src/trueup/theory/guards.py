@@ -39,13 +39,16 @@ def count(name: str, value: SupportsIndex, least: int = 4) -> int:
     try:
         whole = operator.index(value)
     except TypeError:
-        message = f"{name}: {quoted(value)} is not a whole number. Give the number of questions."
-        raise TrueupError(message) from None
+        raise TrueupError(
+            f"{quoted(value)} is not a whole number.",
+            argument=name,
+            remedy="Give the number of questions.",
+        ) from None
     if whole < least:
-        raise TrueupError(f"{name}: found {whole}. This needs at least {least} questions.")
+        raise TrueupError(f"found {whole}. This needs at least {least} questions.", argument=name)
     if whole > MOST_QUESTIONS:
         raise TrueupError(
-            f"{name}: found {whole}. At most {MOST_QUESTIONS} questions are possible."
+            f"found {whole}. At most {MOST_QUESTIONS} questions are possible.", argument=name
         )
     return whole
 
@@ -62,24 +65,28 @@ def numbers(name: str, values: ArrayLike, sign: Sign = "any", ndim: int = 1) -> 
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TrueupError(f"{name}: {quoted(values)} does not consist of numbers.") from None
+        raise TrueupError(f"{quoted(values)} does not consist of numbers.", argument=name) from None
     if array.ndim != ndim:
         expected = ("one number", "one dimension", "shape (samples, questions)")[ndim]
-        raise TrueupError(f"{name}: found shape {array.shape}. Give {expected}.")
+        raise TrueupError(f"found shape {array.shape}.", argument=name, remedy=f"Give {expected}.")
     if array.size == 0:
-        raise TrueupError(f"{name}: empty. Give at least one number.")
+        raise TrueupError("empty.", argument=name, remedy="Give at least one number.")
     size = np.abs(array)
     if not (size <= LARGEST).all():
         bad = array[~(size <= LARGEST)][0]
         raise TrueupError(
-            f"{name}: found {bad}. Give finite numbers up to {LARGEST:g} (change the unit if necessary)."
+            f"found {bad}.",
+            argument=name,
+            remedy=f"Give finite numbers up to {LARGEST:g} (change the unit if necessary).",
         )
     if sign == "any":
         return array
     least = SMALLEST if sign == "positive" else 0.0
     if (array < least).any():
         raise TrueupError(
-            f"{name}: found {array[array < least][0]}. Give numbers from {least:g} on."
+            f"found {array[array < least][0]}.",
+            argument=name,
+            remedy=f"Give numbers from {least:g} on.",
         )
     return np.where(size < SMALLEST, 0.0, array)
 
@@ -93,7 +100,9 @@ def share(name: str, value: ArrayLike) -> float:
     """Check a probability above 0."""
     probability = number(name, value, "positive")
     if probability > 1:
-        raise TrueupError(f"{name}: found {probability}. Give a probability above 0 and up to 1.")
+        raise TrueupError(
+            f"found {probability}.", argument=name, remedy="Give a probability above 0 and up to 1."
+        )
     return probability
 
 
@@ -112,7 +121,7 @@ def per_sample(name: str, values: ArrayLike, n_samples: int, sign: Sign = "not n
         return np.full(n_samples, number(name, values, sign))
     array = numbers(name, values, sign)
     if len(array) != n_samples:
-        raise TrueupError(f"{name}: found {len(array)} numbers for {n_samples} samples.")
+        raise TrueupError(f"found {len(array)} numbers for {n_samples} samples.", argument=name)
     return array
 
 
@@ -130,8 +139,9 @@ def centred(name: str, rows: Floats) -> tuple[Floats, Floats]:
     flat = squares <= np.maximum(rounding * rounding * rows.shape[-1], SMALLEST)
     if flat.any():
         raise TrueupError(
-            f"{name}: SS = 0 in {int(flat.sum())} of {flat.size} samples: all questions have the same value there. "
-            "Remove such samples, or change the unit if the values are tiny."
+            f"SS = 0 in {int(flat.sum())} of {flat.size} samples: all questions have the same value there.",
+            argument=name,
+            remedy="Remove such samples, or change the unit if the values are tiny.",
         )
     return deviations, np.asarray(squares)
 

@@ -192,5 +192,5 @@ def _answer(name: str, values: object, n_samples: int) -> Floats:
     """Check the values that a function of the caller returned."""
     array = numbers(name, np.asarray(values))
     if len(array) != n_samples:
-        raise TrueupError(f"{name}: returned {len(array)} numbers for {n_samples} samples.")
+        raise TrueupError(f"returned {len(array)} numbers for {n_samples} samples.", argument=name)
     return array

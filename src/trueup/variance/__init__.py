@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.engines import vectors
-from trueup.errors import TrueupError, quoted
+from trueup.errors import TrueupError, option, quoted
 from trueup.variance.contract import Certainty
 from trueup.variance.moderated import moderated
 from trueup.variance.paper import psi_h, psi_h_per_answer
@@ -73,7 +73,9 @@ def find(name: str) -> Callable[[Answers | None, Aggregate], Floats | Certainty]
     if name not in _RULES:
         known = ", ".join(f'"{rule}"' for rule in _RULES)
         raise TrueupError(
-            f"variance: {quoted(name)} is not known. Known: {known}, a number or an array."
+            f"{quoted(name)} is not known.",
+            argument="variance",
+            remedy=f"Known: {known}, a number or an array.",
         )
     return _RULES[name]
 
@@ -99,7 +101,9 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
     if callable(rule):
         if answers is None:
             raise TrueupError(
-                'variance: a function needs all answers in memory. Use engine="memory", or name a rule.'
+                "a function needs all answers in memory.",
+                argument="variance",
+                remedy="Use " + option("engine", "memory") + ", or name a rule.",
             )
         rule = rule(answers, aggregate)
         if isinstance(rule, Certainty):
@@ -110,10 +114,11 @@ def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certa
         np.broadcast_to(values, (count,))
     except (TypeError, ValueError, OverflowError):
         raise TrueupError(
-            f"variance: found {quoted(rule)}. Give a name, a number, or one number for each of the "
-            f"{count} questions."
+            f"found {quoted(rule)}.",
+            argument="variance",
+            remedy=f"Give a name, a number, or one number for each of the {count} questions.",
         ) from None
     if not (np.isfinite(values) & (values >= 0)).all():
-        raise TrueupError("variance: must be finite and not negative.")
+        raise TrueupError("must be finite and not negative.", argument="variance")
     engine.keep(vectors.VARIANCE, values if values.ndim else float(values))
     return Certainty.of_known(engine)

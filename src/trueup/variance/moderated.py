@@ -26,7 +26,7 @@ import numpy as np
 from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, quoted
+from trueup.errors import TrueupError, option, quoted
 from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
 
@@ -211,8 +211,9 @@ def answer_shares(aggregate: Aggregate) -> Callable[[Block, Kept], Floats]:
         share = algorithm.weights(block, state.of(block), kept[vectors.OFFSET])
         if share is None:
             raise TrueupError(
-                f"variance: the algorithm {type(algorithm).__name__} does not say how much each answer counts; "
-                'use variance="jackknife" or "bootstrap".'
+                f"the algorithm {type(algorithm).__name__} does not say how much each answer counts; "
+                "use " + option("variance", "jackknife") + ' or "bootstrap".',
+                argument="variance",
             )
         return share
 

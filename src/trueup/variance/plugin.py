@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -26,8 +26,9 @@ def plugin(answers: Answers | None, aggregate: Aggregate) -> Floats:  # noqa: AR
     """
     if not aggregate.has_variance:
         raise TrueupError(
-            f"variance: the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
-            'use variance="jackknife" or "bootstrap".'
+            f"the algorithm {type(aggregate.algorithm).__name__} does not say how much each answer counts; "
+            "use " + option("variance", "jackknife") + ' or "bootstrap".',
+            argument="variance",
         )
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001

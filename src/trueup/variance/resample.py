@@ -12,7 +12,7 @@ import numpy as np
 
 from trueup.algorithms.driver import run
 from trueup.answers.panels import folds
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -38,7 +38,7 @@ def jackknife(
     """
     answers = _in_memory(answers, "jackknife")
     if (np.diff(answers.panel_workers) < 2).all():
-        raise TrueupError("variance: the jackknife needs at least two workers.")
+        raise TrueupError("the jackknife needs at least two workers.", argument="variance")
     split = folds(answers, groups, seed=seed)
     x = run(aggregate.algorithm, split.training, **options).offset
     count, ss = _moments(x, split.question, answers.n_questions)
@@ -60,7 +60,9 @@ def bootstrap(
     drawn = answers.bootstrap(panels, seed=seed)
     source = drawn.question_source
     if source is None or answers.question_source is not None:
-        raise TrueupError("variance: draw workers from a single problem, not from panels.")
+        raise TrueupError(
+            "draw workers from a single problem, not from panels.", argument="variance"
+        )
     x = run(aggregate.algorithm, drawn, **options).offset
     count, ss = _moments(x, source, answers.n_questions)
     variance = np.divide(ss, count - 1.0, out=np.full(len(ss), np.nan), where=count >= 2)
@@ -70,8 +72,9 @@ def bootstrap(
 def _in_memory(answers: Answers | None, rule: str) -> Answers:
     if answers is None:
         raise TrueupError(
-            f'variance: "{rule}" runs the first step again with other workers, which needs all answers in memory. '
-            'Use engine="memory", or another rule.'
+            f'"{rule}" runs the first step again with other workers, which needs all answers in memory.',
+            argument="variance",
+            remedy="Use " + option("engine", "memory") + ", or another rule.",
         )
     return answers
 
@@ -89,6 +92,7 @@ def _fill(variance: Floats) -> Floats:
     known = ~np.isnan(variance)
     if not known.any():
         raise TrueupError(
-            "variance: no question can be estimated without some of its workers; more answers are needed."
+            "no question can be estimated without some of its workers; more answers are needed.",
+            argument="variance",
         )
     return np.where(known, variance, variance[known].mean())

@@ -39,7 +39,8 @@ def _sweep(aggregate: Aggregate) -> Sweep:
         share = algorithm.weights(block, state.of(block), x)
         if share is None:
             raise TrueupError(
-                f"variance: the algorithm {type(algorithm).__name__} has no weights, which the sandwich needs."
+                f"the algorithm {type(algorithm).__name__} has no weights, which the sandwich needs.",
+                argument="variance",
             )
         rest = np.where(block.spread(block.informative) > 0, 1.0 - share, 1.0)
         # The residual of a worker with all the weight is 0; avoid 0 / 0.

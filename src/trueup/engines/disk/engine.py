@@ -163,7 +163,8 @@ class DiskEngine:
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (self.problem.n_questions,):
             raise TrueupError(
-                f"{name}: found {array.shape} numbers, must be one for each of {self.problem.n_questions} questions."
+                f"found {array.shape} numbers, must be one for each of {self.problem.n_questions} questions.",
+                argument=name,
             )
         with self._vectors.writing() as out:
             out.write(name, 0, array)
@@ -330,7 +331,9 @@ class _Writing:
     def _check(self, name: str, questions: int) -> None:
         if self._files[name].tell() != 8 * questions:
             raise TrueupError(
-                f"{name}: found a visit that does not keep it. All of a pass must, or none."
+                "found a visit that does not keep it.",
+                argument=name,
+                remedy="All of a pass must, or none.",
             )
 
     def __exit__(self, kind: object, *about: object) -> None:

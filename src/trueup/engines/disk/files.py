@@ -57,7 +57,9 @@ def check_memory_limit(given: object) -> None:
     found = SIZE.fullmatch(given) if isinstance(given, str) else None
     if found is None or not float(found[1]):
         raise TrueupError(
-            f'memory_limit: found {quoted(given)}. Give a size above 0, such as "2GB".'
+            f"found {quoted(given)}.",
+            argument="memory_limit",
+            remedy='Give a size above 0, such as "2GB".',
         )
 
 
@@ -211,9 +213,9 @@ def common_type(files: Sequence[File], column: str) -> Any:
         kind = _value_type(file, column)
         if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
             raise AnswersError(
-                f"{file.label}: Column {quoted(column)}: holds {quoted(str(kind))} values. On disk, ids are text or "
+                f"Column {quoted(column)}: holds {quoted(str(kind))} values. On disk, ids are text or "
                 "whole numbers: convert them first."
-            )
+            ).labelled(file.label)
     return unified_type(files, column)
 
 

@@ -104,11 +104,14 @@ def ingest(
     check_threads(threads)
     check_memory_limit(memory_limit)
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
-        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error", "mean" or "first".')
+        raise AnswersError(
+            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
+        )
     yes_or_no("strict", strict)
     if not isinstance(answer_variance, str | None):
         raise AnswersError(
-            f"answer_variance: found {quoted(answer_variance)}, on disk it is the name of a column."
+            f"found {quoted(answer_variance)}, on disk it is the name of a column.",
+            argument="answer_variance",
         )
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(

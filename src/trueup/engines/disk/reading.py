@@ -21,7 +21,7 @@ from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
 from trueup.io.question_data import QuestionColumns
 from trueup.io.readers.join import check_columns
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import DECIMAL_REMEDY, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -261,8 +261,9 @@ def refuse(bad: Malformed, n_rows: int, *, strict: bool, so_far: bool = False) -
         each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
     ]
     if any(map(COMMA.fullmatch, values)):
-        advice = 'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5.'
+        advice = DECIMAL_REMEDY
     rows = "row" if n_rows == 1 else "rows"
     raise AnswersError(
-        f"{bad.count:,} of {n_rows:,} {rows} cannot be used, first {bad.examples[0]}. {advice}"
+        f"{bad.count:,} of {n_rows:,} {rows} cannot be used, first {bad.examples[0]}.",
+        remedy=advice,
     )

@@ -13,7 +13,7 @@ from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbe
 from trueup.errors import MOST_ROWS, AnswersError, first_rows, quoted
 from trueup.io.question_data.match import unusable
 from trueup.io.readers.assemble import LARGEST_ANSWER
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import about
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Indices, Ints
@@ -206,9 +206,10 @@ def _precision(variance: Floats, rows: Ints, real: Bools) -> Floats:
     bad = real & ~((precision > 0) & np.isfinite(precision))
     if bad.any():
         raise AnswersError(
-            f"answer_variance: {bad.sum():,} of {len(bad):,} values are not positive numbers, "
-            f"first at {first_rows(bad, rows, variance)}. Every answer needs a variance above 0 "
-            "(a standard error must be squared)."
+            f"{bad.sum():,} of {len(bad):,} values are not positive numbers, "
+            f"first at {first_rows(bad, rows, variance)}.",
+            argument="answer_variance",
+            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
         )
     return precision
 
@@ -237,7 +238,7 @@ def _numbers(argument: str, name: str, series: Any, decimal: str | None, questio
         wrong |= bad
     if wrong.any():
         row = int(np.argmax(wrong))
-        with labelled(argument):
+        with about(argument):
             raise unusable(question[row].as_py(), name, series[row].as_py(), argument)
     return numbers
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trueup.core.parameters import yes_or_no
 from trueup.engines.disk.engine import DiskEngine
 from trueup.engines.disk.intake import ingest
-from trueup.errors import TrueupError
+from trueup.errors import TrueupError, option
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -38,7 +38,9 @@ class WorkingFolder:
         yes_or_no("keep", self.keep)
         if self.keep and self.work_dir is None:
             raise TrueupError(
-                "keep: a temporary folder does not stay. Pass work_dir=... with a folder that does."
+                "a temporary folder does not stay.",
+                argument="keep",
+                remedy="Pass " + option("work_dir") + " with a folder that does.",
             )
 
 

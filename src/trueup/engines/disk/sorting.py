@@ -18,7 +18,7 @@ from trueup.core.sampling import id_hashes
 from trueup.engines.disk.buckets import in_turn, small_enough
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.memory import load_libraries
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.question_data.match import (
     missing_covariates,
     one_label,
@@ -26,7 +26,7 @@ from trueup.io.question_data.match import (
     two_values,
 )
 from trueup.io.readers.delimited import whole_number_ids, without_nul
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import about
 from trueup.io.series import sort_order
 from trueup.io.table import Ids
 
@@ -83,7 +83,7 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
         except _TwoLabelsError as error:
             question, *codes = error.args
             first, second = (read.groups.values[code].as_py() for code in codes)
-            with labelled("groups"):
+            with about("groups"):
                 raise two_values(question, "labels", (first, second)) from None
         if text and pyarrow.types.is_string(kind):
             without_nul(plan.question, part.ids)
@@ -227,7 +227,7 @@ def _one_number(argument: str, values: Floats, question: Indices, ids: Any, name
     if row is not None:
         asked = int(question[row])
         pair = (float(values[row]), float(number[asked]))
-        with labelled(argument):
+        with about(argument):
             raise two_values(ids[asked].as_py(), f"values of {quoted(name)}", pair)
     return number
 
@@ -238,8 +238,13 @@ def _repeated(count: int, repeated: list[tuple[object, int]], workers: Any) -> A
         for what, who in repeated
     )
     return AnswersError(
-        f"duplicates: {count:,} answers repeat a worker on the same question, first {pairs}. "
-        'Pass duplicates="mean" to average them, or duplicates="first" to keep the first.'
+        f"{count:,} answers repeat a worker on the same question, first {pairs}.",
+        argument="duplicates",
+        remedy="Pass "
+        + option("duplicates", "mean")
+        + " to average them, or "
+        + option("duplicates", "first")
+        + " to keep the first.",
     )
 
 
@@ -350,5 +355,5 @@ def _check_covariates(folder: Path, plan: Plan) -> None:
         if missing.any():
             ids = need("pyarrow.parquet", "files").read_table(folder / "question_ids.parquet")
             first = ids.column(0)[int(np.argmax(missing))].as_py()
-            with labelled("covariates"):
+            with about("covariates"):
                 raise missing_covariates(int(missing.sum()), name, first)

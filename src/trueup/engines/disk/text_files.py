@@ -80,7 +80,9 @@ class TextFile(File):
                     self._check_rows(connection, rows)
             except duckdb.OutOfMemoryException as error:
                 raise TrueupError(
-                    f"memory_limit: {limits.memory} is too little to read this text ({one_line(error)}). Give more."
+                    f"{limits.memory} is too little to read this text ({one_line(error)}).",
+                    argument="memory_limit",
+                    remedy="Give more.",
                 ) from error
             except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
                 raise explained(str(error), self.text, self.header) from error
@@ -215,7 +217,7 @@ def _connection(limits: Limits, spool: Path) -> Any:
         return duckdb.connect(":memory:", config=config)
     except duckdb.Error as error:
         raise TrueupError(
-            f"memory_limit: {limits.memory} cannot be used ({one_line(error)})."
+            f"{limits.memory} cannot be used ({one_line(error)}).", argument="memory_limit"
         ) from error
 
 

@@ -19,7 +19,7 @@ from trueup.answers.build import merge_repeated as merge
 from trueup.answers.dense_block import CompleteBlock
 from trueup.core.sampling import id_hashes
 from trueup.engines.spark.question_data import SparkQuestionData, plain
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -313,8 +313,9 @@ def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) 
         count, some = found["variance"]
         shown = ", ".join(str(value) for value in sorted(some)[:NAMED])
         raise AnswersError(
-            f"answer_variance: {count:,} of {n_answers:,} values are not positive numbers, such as {shown}. "
-            "Every answer needs a variance above 0 (a standard error must be squared)."
+            f"{count:,} of {n_answers:,} values are not positive numbers, such as {shown}.",
+            argument="answer_variance",
+            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
         )
     count, some = found.get("repeated", (0, []))
     if count and duplicates == "error":
@@ -323,7 +324,8 @@ def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) 
             for w, q in sorted(some, key=lambda pair: (str(pair[1]), str(pair[0])))[:NAMED]
         )
         raise AnswersError(
-            f"duplicates: {count:,} answers repeat a worker on the same question, such as {pairs}. "
-            'Pass duplicates="mean" to average them.'
+            f"{count:,} answers repeat a worker on the same question, such as {pairs}.",
+            argument="duplicates",
+            remedy="Pass " + option("duplicates", "mean") + " to average them.",
         )
     return count

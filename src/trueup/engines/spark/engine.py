@@ -31,7 +31,7 @@ from trueup.engines.spark.tasks import (
     visitor,
     writer,
 )
-from trueup.errors import AnswersError, TrueupError, quoted
+from trueup.errors import AnswersError, TrueupError, option, quoted
 from trueup.io.question_data import QuestionDataRequest
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class Elsewhere:
 
     def _error(self) -> TrueupError:
         return TrueupError(
-            f"{self._name}: stays on the cluster. Ask for a frame of it, or gather some questions."
+            "stays on the cluster. Ask for a frame of it, or gather some questions.",
+            argument=self._name,
         )
 
 
@@ -262,8 +263,9 @@ class SparkEngine:
         """Keep one number for all questions; vectors have no order here."""
         if np.ndim(values):
             raise TrueupError(
-                f"{name}: questions on a cluster have no order, so that a vector cannot be told apart. "
-                "Give one number for all."
+                "questions on a cluster have no order, so that a vector cannot be told apart.",
+                argument=name,
+                remedy="Give one number for all.",
             )
         self._recipes[name] = Number(float(values))
 
@@ -369,11 +371,14 @@ def _forget(blocks: DataFrame) -> None:
 
 def _check_duplicates(duplicates: str) -> None:
     if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
-        raise AnswersError(f'duplicates: {quoted(duplicates)} is not "error" or "mean".')
+        raise AnswersError(f'{quoted(duplicates)} is not "error" or "mean".', argument="duplicates")
     if duplicates == "first":
         raise AnswersError(
-            'duplicates: "first" asks for an order, and the rows of a Spark DataFrame have none. Pass '
-            'duplicates="mean" to average them, or leave one row of each before.'
+            '"first" asks for an order, and the rows of a Spark DataFrame have none.',
+            argument="duplicates",
+            remedy="Pass "
+            + option("duplicates", "mean")
+            + " to average them, or leave one row of each before.",
         )
 
 

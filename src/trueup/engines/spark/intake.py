@@ -17,7 +17,7 @@ from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.columns import choose
-from trueup.io.numbers import MISSING_TEXTS
+from trueup.io.numbers import MISSING_TEXTS, or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
@@ -183,8 +183,9 @@ def _labels(table: DataFrame, groups: str) -> Any:
     labels = some.toArrow()[vectors.GROUP].combine_chunks()
     if len(labels) > MOST_LABELS:
         raise AnswersError(
-            f"groups: column {quoted(groups)} has more than {MOST_LABELS:,} labels. Groups are of questions that are "
-            "alike: give fewer, or a number as a covariate."
+            f"column {quoted(groups)} has more than {MOST_LABELS:,} labels.",
+            argument="groups",
+            remedy="Groups are of questions that are alike: give fewer, or a number as a covariate.",
         )
     return labels.take(pc.sort_indices(labels))
 
@@ -204,10 +205,9 @@ def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
     elif isinstance(kind, types.NumericType | types.BooleanType | types.NullType):
         value = column.cast("double")
     else:
-        other = ', or pass answer="other_column"' if part == ANSWER else ""
         raise AnswersError(
-            f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, not numbers. "
-            f"Convert them first{other}."
+            f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, not numbers.",
+            remedy="Convert them first" + or_other_column("answer" if part == ANSWER else "") + ".",
         )
     return functions.nullif(value, functions.lit(float("nan"))), bad
 
@@ -258,9 +258,9 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 n_rows,
                 ("is not a number", "are not numbers"),
                 examples,
-                'Remove or mend these rows, or pass answer="other_column".'
-                if part == ANSWER
-                else "Remove or mend these rows.",
+                "Remove or mend these rows"
+                + or_other_column("answer" if part == ANSWER else "")
+                + ".",
             )
         if count := found(f"inf_{part}"):
             raise fault(
@@ -309,8 +309,7 @@ def _unusable(frame: DataFrame, roles: Roles, name: str, part: str) -> AnswersEr
     )
     row = rows.orderBy(QUESTION).limit(1).collect()[0]
     argument = "gold" if part == vectors.GOLD else "covariates"
-    error = unusable(row[QUESTION], name, row["value"], argument)
-    return AnswersError(f"{argument}: {error}")
+    return unusable(row[QUESTION], name, row["value"], argument).about(argument)
 
 
 def _examples(frame: DataFrame, name: str, bad: Column) -> str:
@@ -325,7 +324,8 @@ def fault(
     """Say how many values of a column cannot be used, and why."""
     noun = "value" if n_rows == 1 else "values"
     return AnswersError(
-        f"Column {quoted(name)}: {count:,} of {n_rows:,} {noun} {what[count > 1]}{examples}. {remedy}"
+        f"Column {quoted(name)}: {count:,} of {n_rows:,} {noun} {what[count > 1]}{examples}.",
+        remedy=remedy,
     )
 
 

@@ -18,7 +18,7 @@ from trueup.errors import quoted
 from trueup.io.question_data import QuestionColumns
 from trueup.io.question_data.match import QuestionsById, missing_covariates, two_values
 from trueup.io.question_data.request import no_truth
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -191,12 +191,12 @@ class SparkQuestionData(NamedTuple):
                     pair = [self.labels[int(code)].as_py() for code in pair]
                 elif name == vectors.GOLD:
                     argument = "gold"
-                with labelled(argument):
+                with about(argument):
                     raise two_values(question, what, (pair[0], pair[1]))
         for k, column in enumerate((*self.columns.covariates, *self.covariate_names)):
             count, some = faults.get(f"no {vectors.covariate(k)}", (0, []))
             if count:
-                with labelled("covariates"):
+                with about("covariates"):
                     raise missing_covariates(count, column, _first([[one] for one in some])[0])
         if self.columns.gold is not None and not n_truths:
             raise no_truth("gold")

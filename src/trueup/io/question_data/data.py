@@ -104,18 +104,20 @@ def _merged_groups(old: Labels | None, new: Labels | None, n_questions: int) -> 
 def _merged_covariates(
     old: Covariates | None, new: Covariates | None, n_questions: int, rows: Ints
 ) -> Covariates | None:
-    needed = "covariates: every question needs them, old and new."
+    needed = TrueupError("every question needs them, old and new.", argument="covariates")
     if old is None:
         if new is None:
             return None
-        raise TrueupError(f"{needed} The state has none; estimate again from all answers.")
+        raise needed.advised("The state has none; estimate again from all answers.")
     if new is None:
         if n_questions == len(old.values):
             return old
-        raise TrueupError(f"{needed} Give those of the new questions.")
+        raise needed.advised("Give those of the new questions.")
     if len(new.names) != len(old.names):
         raise TrueupError(
-            f"covariates: the state has {len(old.names)}, the new questions {len(new.names)}. Give the same ones."
+            f"the state has {len(old.names)}, the new questions {len(new.names)}.",
+            argument="covariates",
+            remedy="Give the same ones.",
         )
     # By name where the names are the same, else by position.
     same = set(new.names) == set(old.names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from trueup.errors import AnswersError, BadRows, counted, listing, quoted
+from trueup.errors import AnswersError, BadRows, counted, listing, option, quoted
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
 from trueup.io.readers.assemble import LARGEST_ANSWER
@@ -26,7 +26,7 @@ SHOWN = 3
 # A whole number of more digits is no 64-bit integer.
 MOST_DIGITS = 20
 REMEDIES = {
-    "covariates": "Give finite numbers; use groups= for labels.",
+    "covariates": "Give finite numbers; use " + option("groups") + " for labels.",
     "gold": "Give a finite number, or nothing where the truth is unknown.",
 }
 
@@ -279,6 +279,6 @@ def unusable(question: object, name: str, value: object, kind: str) -> AnswersEr
     """Build the error for a covariate or truth that is not a number, or too large."""
     limit = f" (at most {LARGEST_ANSWER:g} in size)" if isinstance(value, float) else ""
     return AnswersError(
-        f"question {quoted(question)} has the {quoted(name)} {quoted(value)}, which is not a usable number{limit}. "
-        f"{REMEDIES[kind]}"
+        f"question {quoted(question)} has the {quoted(name)} {quoted(value)}, which is not a usable number{limit}.",
+        remedy=REMEDIES[kind],
     )

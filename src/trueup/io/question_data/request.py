@@ -30,7 +30,7 @@ from trueup.io.question_data.tables import (
     is_file_name,
     native,
 )
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import about, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class QuestionColumns(NamedTuple):
         for kind, value in zip(VALUE_NAMES, self, strict=True):
             names = [value] if isinstance(value, str) else value
             if names:
-                with labelled(kind), labelled(label) if label else nullcontext():
+                with about(kind), labelled(label) if label else nullcontext():
                     choose_named(available, names, question, kind)
 
 
@@ -173,7 +173,7 @@ class QuestionDataRequest:
             Columns of the answers, where they are known.
         """
         for kind, item in self._items:
-            with labelled(self._argument(kind)):
+            with about(self._argument(kind)):
                 if not is_column_name(item, available):
                     _check_table(kind, item)
                 elif not columns:
@@ -233,7 +233,7 @@ class QuestionDataRequest:
         available = column_names(data)
         names = [item for item in items if is_column_name(item, available)]
         parts = []
-        with labelled(reader.argument):
+        with about(reader.argument):
             if names and isinstance(data, QuestionData):
                 parts.append(getattr(data, kind))
             elif names:
@@ -263,7 +263,7 @@ def is_column_name(given: Any, available: Sequence[object] = ()) -> bool:
 def no_truth(argument: str) -> AnswersError:
     """Build the error for a column or file without any truth."""
     return AnswersError(
-        f"{argument}: found no truth, all are empty. Fill in some, or leave it out."
+        "found no truth, all are empty.", argument=argument, remedy="Fill in some, or leave it out."
     )
 
 

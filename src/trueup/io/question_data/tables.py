@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from trueup.core.libraries import loaded
-from trueup.errors import MOST_NAMES, AnswersError, counted, listing, missing_column, quoted
+from trueup.errors import (
+    MOST_NAMES,
+    AnswersError,
+    Message,
+    counted,
+    listing,
+    missing_column,
+    option,
+    quoted,
+)
 from trueup.io.columns import OTHER_NAMES
 from trueup.io.formats import find_format
 from trueup.io.question_data.match import QuestionRows, match
@@ -320,9 +329,9 @@ def _explained(error: AnswersError, way: FileOptions, ways: list[FileOptions]) -
     """Say how the file was read, where there are several ways."""
     if len(ways) == 1:
         return error
-    options = ", ".join(f"{name}={quoted(value)}" for name, value in ways[0].items())
+    options = Message(", ").join(option(name, value) for name, value in ways[0].items())
     how = "like the answers" if way else "plainly, since it cannot be read like the answers"
-    return error.reworded(f"{error} It was read {how} ({options}).")
+    return error.advised(error.remedy, f"It was read {how} (" + options + ").")
 
 
 def _column(name: str, values: Any) -> Series:

@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
-from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
+from trueup.errors import MOST_NAMES, AnswersError, listing, option, quoted
 from trueup.io.readers.delimited import DUCKDB_OFFLINE
 from trueup.io.readers.python_values import listed_source
 from trueup.io.readers.source import Source, one_line, unreadable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SQLITE = b"SQLite format 3\0"
 DUCKDB = b"DUCK"
 DUCKDB_AT = 8
-EXAMPLE = 'sql="SELECT question, worker, answer FROM ..."'
+EXAMPLE = option("sql", "SELECT question, worker, answer FROM ...")
 # What a query that only reads needs to do.
 READING = (
     sqlite3.SQLITE_SELECT,
@@ -46,10 +46,14 @@ def open_query(path: Path, head: bytes, query: Any) -> Source:
     kind = database_kind(head)
     if kind is None:
         raise AnswersError(
-            "sql: is for a DuckDB or SQLite database, and this file is neither. Leave sql out."
+            "is for a DuckDB or SQLite database, and this file is neither.",
+            argument="sql",
+            remedy="Leave sql out.",
         )
     if not isinstance(query, str) or not query.strip() or "\0" in query:
-        raise AnswersError(f"sql: found {quoted(query)}, must be a query such as SELECT ...")
+        raise AnswersError(
+            f"found {quoted(query)}, must be a query such as SELECT ...", argument="sql"
+        )
     return _RUN[kind](path, query)
 
 
@@ -61,7 +65,8 @@ def no_query(path: Path, head: bytes) -> AnswersError:
     except (AnswersError, ImportError):
         tables = []
     there = f" It holds {listing(tables, MOST_NAMES)}." if tables else ""
-    return AnswersError(f"is a {kind} database.{there} Say what to read from it: {EXAMPLE}.")
+    remedy = "Say what to read from it: " + EXAMPLE + "."
+    return AnswersError(f"is a {kind} database.{there}", remedy=remedy)
 
 
 def _run_sqlite(path: Path, query: str) -> Source:
@@ -119,10 +124,14 @@ _RUN = {"SQLite": _run_sqlite, "DuckDB": _run_duckdb}
 
 
 def _no_table() -> AnswersError:
-    return AnswersError("sql: the query gives no table. Write one that begins with SELECT.")
+    return AnswersError(
+        "the query gives no table.", argument="sql", remedy="Write one that begins with SELECT."
+    )
 
 
 def _query_fails(kind: str, error: Exception) -> AnswersError:
     return AnswersError(
-        f"sql: {kind} refuses the query ({one_line(error)}). Only reading this file is allowed."
+        f"{kind} refuses the query ({one_line(error)}).",
+        argument="sql",
+        remedy="Only reading this file is allowed.",
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import numpy as np
 
 from trueup.core.libraries import need
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
+from trueup.errors import MOST_ROWS, AnswersError, bad_rows, option, quoted
 from trueup.io.limits import check_bytes, memory
 from trueup.io.readers.source import UNREADABLE, Source, one_line, unreadable
 from trueup.io.readers.text import Text, check_encoding
@@ -67,11 +67,12 @@ class Layout:
             sep = "\t" if isinstance(sep, str) and sep.lower() in TABS else sep
             if not isinstance(sep, str) or len(sep) != 1 or not _can_delimit(sep):
                 raise AnswersError(
-                    f"sep: found {quoted(sep)}, must be one character, such as ',', ';' or '\\t', "
-                    "and neither a quote nor the end of a line."
+                    f"found {quoted(sep)}, must be one character, such as ',', ';' or '\\t', "
+                    "and neither a quote nor the end of a line.",
+                    argument="sep",
                 )
         if decimal is not None and (not isinstance(decimal, str) or decimal not in (".", ",")):
-            raise AnswersError(f'decimal: found {quoted(decimal)}, must be "." or ",".')
+            raise AnswersError(f'found {quoted(decimal)}, must be "." or ",".', argument="decimal")
         return cls(sep, decimal, check_encoding(encoding))
 
     @property
@@ -273,7 +274,9 @@ def _with_points(column: str, series: Series) -> Series:
             rows.tolist(),
             len(series),
             ("has a point", "have a point"),
-            'With decimal="," write 1234,5 and no points, or leave decimal out if points are meant.',
+            "With "
+            + option("decimal", ",")
+            + " write 1234,5 and no points, or leave decimal out if points are meant.",
             to_list(take(series, rows[:MOST_ROWS])),
         )
     return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
@@ -318,7 +321,8 @@ def explained(message: str, text: Text, header: Header) -> AnswersError:
         found = max(int(fields[2]), _count(content, header.delimiter))
         advice = _comma_advice(content) if header.delimiter == "," and found == expected + 1 else ""
         return AnswersError(
-            f"{line} has {found} fields, the header has {expected}. Mend that line.{advice}"
+            f"{line} has {found} fields, the header has {expected}.",
+            remedy="Mend that line." + advice,
         )
     if "unterminated quote" in message:
         return AnswersError(
@@ -351,5 +355,5 @@ def _comma_advice(line: str) -> str:
         return ""
     return (
         f" If {quoted(number[1])} is one number, put it in quotes or separate columns by "
-        'semicolons, and pass decimal=",".'
+        "semicolons, and pass " + option("decimal", ",") + "."
     )

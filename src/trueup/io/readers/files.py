@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import MOST_NAMES, AnswersError, TrueupWarning, listing
+from trueup.errors import MOST_NAMES, AnswersError, listing, option, warn
 from trueup.io.columns import Roles, choose
 from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
@@ -157,10 +156,12 @@ def _format_of(path: Path) -> Format:
 
 def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
     if len(paths) > 1 or str(paths[0]) == STDIN:
-        raise AnswersError("sql: needs one database file. Name it.")
+        raise AnswersError("needs one database file.", argument="sql", remedy="Name it.")
     if layout.given:
         raise AnswersError(
-            f"{layout.given[0]}: is for text, and sql for a database. Leave one out."
+            "is for text, and sql for a database.",
+            argument=layout.given[0],
+            remedy="Leave one out.",
         )
     (path,) = paths
     check_present(path)
@@ -175,16 +176,17 @@ def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
         return choose(source.names, **asked)
     except AnswersError as error:
         advice = advice or _advice(source, asked)
-        raise AnswersError(f"{error}{advice}") from error.__cause__
+        raise error.advised(error.remedy, advice) from error.__cause__
 
 
 def _advice(source: Source, asked: dict[str, Any]) -> str:
     """Suggest another way to read the table."""
     if source.untyped and len(source.names) == 1:
-        return ' If another character is between the columns, pass sep="...".'
+        return "If another character is between the columns, pass " + option("sep", "...") + "."
     names = source.names
     if asked["worker"] in names and asked["answer"] not in names and asked["question"] not in names:
-        return ' To read one row per worker and one column per question, pass wide="workers".'
+        wide = option("wide", "workers")
+        return "To read one row per worker and one column per question, pass " + wide + "."
     return ""
 
 
@@ -197,15 +199,13 @@ def _read_wide(source: Source, layout: Wide) -> Table | str:
     columns = source.fetch(layout.names, layout.id_names)
     with source.named():
         cells, faults = numbers_of(columns, layout, source)
-        if layout.guessed and (refusal := not_wide(columns, faults, layout)) is not None:
+        if layout.guessed and (refusal := not_wide(columns, faults, layout, source)) is not None:
             return refusal
         table = wide_table(columns, cells, layout, source)
     if layout.guessed and layout.ids is None:
-        warnings.warn(
+        right = option("wide", True) + " if that is right, " + option("wide", False) + " if not."
+        warn(
             f"{source.label}: read as {layout} ({listing(layout.cells, MOST_NAMES)}), as it has "
-            "none of the columns question, worker and answer. Pass wide=True if that is right, "
-            "wide=False if not.",
-            TrueupWarning,
-            stacklevel=2,
+            "none of the columns question, worker and answer. Pass " + right
         )
     return table

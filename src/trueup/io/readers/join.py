@@ -119,7 +119,7 @@ def promoted_type(files: Sequence[InputFile], column: str, types: Sequence[Any])
 
 
 def _fault(file: InputFile, message: str) -> AnswersError:
-    error = AnswersError(f"{file.label}: {message}")
+    error = AnswersError(message).labelled(file.label)
     error.source = file.label
     return error
 

@@ -27,8 +27,9 @@ def matrix_table(
     array = _numbers("answers", matrix)
     if array.ndim not in (2, 3):
         raise AnswersError(
-            f"answers: found an array of {array.ndim} dimensions. Give workers x questions, or "
-            "panels x workers x questions."
+            f"found an array of {array.ndim} dimensions.",
+            argument="answers",
+            remedy="Give workers x questions, or panels x workers x questions.",
         )
     panels = array if array.ndim == 3 else array[None]
     by_question = panels.transpose(0, 2, 1)
@@ -38,8 +39,8 @@ def matrix_table(
         variance = _numbers("answer_variance", answer_variance)
         if variance.shape != array.shape:
             raise AnswersError(
-                f"answer_variance: found shape {variance.shape}, expected that of the answers, "
-                f"{array.shape}."
+                f"found shape {variance.shape}, expected that of the answers, {array.shape}.",
+                argument="answer_variance",
             )
         numbers["answer_variance"] = variance.reshape(panels.shape).transpose(0, 2, 1)[here]
     return _table(
@@ -61,7 +62,9 @@ def sparse_table(
     """Read a `scipy.sparse` matrix workers x questions; every stored value is an answer, even 0."""
     if matrix.ndim != 2:
         raise AnswersError(
-            f"answers: found a sparse array of {matrix.ndim} dimensions. Give workers x questions."
+            f"found a sparse array of {matrix.ndim} dimensions.",
+            argument="answers",
+            remedy="Give workers x questions.",
         )
     entries = matrix.tocoo()
     answer = _numbers("answers", entries.data)
@@ -84,8 +87,9 @@ def _numbers(name: str, values: Any) -> Floats:
     except (TypeError, ValueError, OverflowError):
         pass
     raise AnswersError(
-        f"{name}: found values that are not numbers, or rows of different length. Give numbers, "
-        "NaN where there is none."
+        "found values that are not numbers, or rows of different length.",
+        argument=name,
+        remedy="Give numbers, NaN where there is none.",
     )
 
 
@@ -96,8 +100,9 @@ def _per_worker(variance: Any, worker: Ints, n_workers: int) -> dict[str, Floats
     array = _numbers("worker_variance", variance)
     if array.shape != (n_workers,):
         raise AnswersError(
-            f"worker_variance: found shape {array.shape}, expected one number for each of "
-            f"{n_workers} workers, or a mapping from worker to variance."
+            f"found shape {array.shape}, expected one number for each of "
+            f"{n_workers} workers, or a mapping from worker to variance.",
+            argument="worker_variance",
         )
     return {"worker_variance": array[worker]}
 
@@ -112,8 +117,8 @@ def _stored_alike(entries: Any, variance: Any) -> Floats:
         or not np.array_equal(other.col, entries.col)
     ):
         raise AnswersError(
-            "answer_variance: give a sparse matrix with the same entries as the answers, stored in "
-            "the same order."
+            "give a sparse matrix with the same entries as the answers, stored in the same order.",
+            argument="answer_variance",
         )
     return _numbers("answer_variance", other.data)
 
@@ -130,7 +135,9 @@ def _table(
 ) -> Table:
     """Check the answers, and leave out questions and workers without any."""
     if not len(answer):
-        raise AnswersError("answers: there are none. Give at least one number.")
+        raise AnswersError(
+            "there are none.", argument="answers", remedy="Give at least one number."
+        )
     large = ~(np.abs(answer) <= LARGEST_ANSWER)
     if large.any():
         at = int(np.argmax(large))
@@ -138,8 +145,10 @@ def _table(
         if panel is not None:
             where = f"panel {panel[at]}, {where}"
         raise AnswersError(
-            f"answers: found {answer[at]:g} ({where}). Answers must be finite and at most "
-            f"{LARGEST_ANSWER:g} in size; use NaN for a missing answer, or rescale."
+            f"found {answer[at]:g} ({where}).",
+            argument="answers",
+            remedy=f"Answers must be finite and at most "
+            f"{LARGEST_ANSWER:g} in size; use NaN for a missing answer, or rescale.",
         )
     question_code, questions = compact(question, shape[0])
     worker_code, workers = compact(worker, shape[1])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from trueup.errors import AnswersError, BadRows, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.numbers import COMMA_REMEDY
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from trueup.io.series import Series
 
 LONGEST_PATH = 200
-DECIMAL_REMEDY = 'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5.'
+DECIMAL_REMEDY = (
+    "Some have a decimal comma: pass " + option("decimal", ",") + ", or write 3.5, not 3,5."
+)
 # Errors of reading bytes; gzip and zlib have their own.
 UNREADABLE = (OSError, EOFError, zlib.error)
 # Bytes that tell databases and formats apart.
@@ -90,31 +92,40 @@ class Source:
         except AnswersError as error:
             if error.source or not self.label:
                 raise
-            text = str(error)
-            if isinstance(error, BadRows):
-                text += self._where(error.row)
-            if self.untyped:
-                text = text.replace(COMMA_REMEDY, DECIMAL_REMEDY)
-            named = error.reworded(f"{self.label}: {text}")
+            place = self._where(error.rows[0]) if error.rows else ""
+            named = error.advised(self.remedy_of(error), place).labelled(self.label)
             named.source = self.label
             raise named from error.__cause__
 
-    def _where(self, row: int | None) -> str:
-        place = "" if row is None else self.place(row)
+    def remedy_of(self, error: AnswersError) -> str:
+        """Return what to do about an error in this source: only text can be read with decimal commas."""
+        return DECIMAL_REMEDY if self.untyped and error.remedy == COMMA_REMEDY else error.remedy
+
+    def _where(self, row: int) -> str:
+        place = self.place(row)
         parts = [self.counting] if self.counting else []
         if place:
             parts.append(f"row {row} is {place}")
         text = "; ".join(parts)
-        return f" {text[0].upper()}{text[1:]}." if text else ""
+        return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 @contextmanager
 def labelled(label: str) -> Iterator[None]:
-    """Make errors begin with a label."""
+    """Make errors begin with a label, such as the name of a file."""
     try:
         yield
     except AnswersError as error:
-        raise error.reworded(f"{label}: {error}") from error.__cause__
+        raise error.labelled(label) from error.__cause__
+
+
+@contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Make errors begin with the keyword that they are about."""
+    try:
+        yield
+    except AnswersError as error:
+        raise error.about(argument) from error.__cause__
 
 
 def label_of(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.limits import read_pieces
 from trueup.io.readers.source import UNREADABLE, unreadable
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HEAD = 1 << 16
 GZIP = b"\x1f\x8b"
 NOT_UTF8 = "is not UTF-8 text. Save it with the encoding UTF-8."
+SAVED_IN = "Pass the encoding it was saved in as " + option("encoding")
 UTF8 = ("utf-8", "utf-8-sig", "ascii")
 # Those of UTF-32 first, since one of them begins with one of UTF-16.
 BOMS = {
@@ -42,8 +43,9 @@ def check_encoding(encoding: object) -> str | None:
         ).close()  # raises an error for rot13 and the like
     except (LookupError, TypeError, ValueError):
         raise AnswersError(
-            f"encoding: found {quoted(encoding)}, which is no encoding of text. Common ones are "
-            '"utf-8", "utf-16", "latin-1" and "cp1252".'
+            f"found {quoted(encoding)}, which is no encoding of text.",
+            argument="encoding",
+            remedy='Common ones are "utf-8", "utf-16", "latin-1" and "cp1252".',
         ) from None
     return name
 
@@ -132,28 +134,31 @@ class Text:
         """Build the error for a NUL byte among the first bytes."""
         at = self.head.index(0)
         likely = _utf16_order(self.head)
+        remedy: str = "It is damaged, or no text at all: write it again as text."
         if likely:
-            advice = f'It looks like {likely}: pass encoding="{likely}".'
-        else:
-            advice = "It is damaged, or no text at all: write it again as text."
-        return AnswersError(f"line {1 + self.head[:at].count(10)} holds a NUL byte. {advice}")
+            remedy = f"It looks like {likely}: pass " + option("encoding", likely) + "."
+        line = 1 + self.head[:at].count(10)
+        return AnswersError(f"line {line} holds a NUL byte.", remedy=remedy)
 
     def not_decoded(self) -> AnswersError:
         """Build the error for bytes that are not text in this encoding; name the first such line."""
         found = self._first_bad()
         name = "UTF-8" if self.encoding in UTF8 else self.encoding
         if found is None:
-            other = f"is not {name} text. Pass the encoding it was saved in as encoding=..."
-            return AnswersError(NOT_UTF8 if name == "UTF-8" else other)
+            if name == "UTF-8":
+                return AnswersError(NOT_UTF8)
+            return AnswersError(f"is not {name} text.", remedy=SAVED_IN)
         number, line, byte = found
         says = f"line {number} is not {name} text (byte 0x{byte:02x})."
         if name != "UTF-8" or self.given:
-            return AnswersError(f"{says} Pass the encoding it was saved in as encoding=...")
+            return AnswersError(says, remedy=SAVED_IN)
         likely = _guess_western(line)
         reads = quoted(line.decode(likely, errors="replace").strip("\r\n"))
         return AnswersError(
-            f"{says} It looks like {likely}, in which that line reads {reads}: "
-            f'pass encoding="{likely}", or save the file as UTF-8.'
+            says,
+            remedy=f"It looks like {likely}, in which that line reads {reads}: pass "
+            + option("encoding", likely)
+            + ", or save the file as UTF-8.",
         )
 
     def _first_bad(self) -> tuple[int, bytes, int] | None:

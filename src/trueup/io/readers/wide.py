@@ -11,7 +11,7 @@ import numpy as np
 
 from trueup.core.arrays import compact
 from trueup.core.libraries import loaded
-from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, quoted
+from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, option, quoted
 from trueup.io.columns import OTHER_NAMES, check_names
 from trueup.io.numbers import COMMA_REMEDY
 from trueup.io.readers.assemble import encode_ids, read_answers
@@ -115,8 +115,9 @@ def plan(
         wide = "questions" if wide else "no"
     if not isinstance(wide, str | None) or wide not in (None, "no", "questions", "workers"):
         raise AnswersError(
-            f'wide: found {quoted(wide)}, must be True, False, "questions" (one row per question) '
-            'or "workers" (one row per worker).'
+            f'found {quoted(wide)}, must be True, False, "questions" (one row per question) '
+            'or "workers" (one row per worker).',
+            argument="wide",
         )
     if wide == "no":
         return None
@@ -180,25 +181,28 @@ def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
     if not layout.cells:
         raise AnswersError(
             f"there is no column of answers besides {listing(layout.id_names, MOST_NAMES)}, and "
-            f"the table was read as {layout}. Pass wide=False for one row per answer."
+            f"the table was read as {layout}.",
+            remedy="Pass " + option("wide", False) + " for one row per answer.",
         )
 
 
 def numbers_of(
     columns: Mapping[str, Series], layout: Wide, source: Source
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, str]]:
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, AnswersError]]:
     """Read the columns of answers as numbers; where the layout is a guess, also return why some are not numbers."""
     read, faults = {}, {}
     for name in layout.cells:
         try:
             read[name] = read_answers(source.number(name, columns[name]), name)
         except AnswersError as error:
-            faults[name] = str(error)
+            faults[name] = error
             if not layout.guessed:
-                advice = "" if layout.ids else f", and {layout.rows}= names a column of ids"
-                raise error.reworded(
-                    f"{error} The table was read as {layout}; wide=False reads one row per "
-                    f"answer{advice}."
+                ids = (
+                    "" if layout.ids else ", and " + option(layout.rows) + " names a column of ids"
+                )
+                rows = option("wide", False) + " reads one row per answer" + ids + "."
+                raise error.advised(
+                    source.remedy_of(error), f"The table was read as {layout}; " + rows
                 ) from error.__cause__
     return read, faults
 
@@ -251,29 +255,36 @@ def wide_table(
     )
 
 
-def not_wide(columns: Mapping[str, Series], faults: Mapping[str, str], layout: Wide) -> str | None:
+def not_wide(
+    columns: Mapping[str, Series], faults: Mapping[str, AnswersError], layout: Wide, source: Source
+) -> str | None:
     """Explain why a table that might be wide is not: an id is in two rows, or there is text. None if it is wide."""
-    commas = [name for name, fault in faults.items() if COMMA_REMEDY in fault]
+    commas = [name for name, error in faults.items() if error.remedy == COMMA_REMEDY]
     text = [name for name in faults if name not in commas]
     if len(layout.cells) - len(text) < FEWEST:
         return ""
     if text:
-        name = f", or {layout.rows}={quoted(text[0])} if it names the {layout.rows}s"
+        name = ", or " + option(layout.rows, text[0]) + f" if it names the {layout.rows}s"
         return (
-            f" It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
-            f"only: leave it out and pass wide=True{'' if layout.ids else name}."
+            f"It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
+            "only: leave it out and pass "
+            + option("wide", True)
+            + ("" if layout.ids else name)
+            + "."
         )
     if commas:
         where = f"in column {quoted(commas[0])}"
-        return f" It was not read as {layout}, for values {where}. {COMMA_REMEDY}"
+        remedy = source.remedy_of(faults[commas[0]])
+        return f"It was not read as {layout}, for values {where}. " + remedy
     if layout.ids is None or layout.panel is not None:
         return None
     codes, ids = encode_ids(columns[layout.ids], layout.ids, None, ordered=True)
     if len(ids) == len(codes):
         return None
     return (
-        f" It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
-        "wide=True if that is intended."
+        f"It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
+        + option("wide", True)
+        + " if that is intended."
     )
 
 

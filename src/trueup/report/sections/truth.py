@@ -27,14 +27,17 @@ def check_truth(truth: Any, questions: int) -> Floats | None:
     try:
         values = np.asarray(truth, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TrueupError("truth: expected one number per question, NaN where unknown.") from None
+        raise TrueupError(
+            "expected one number per question, NaN where unknown.", argument="truth"
+        ) from None
     if values.shape != (questions,):
         raise TrueupError(
-            f"truth: found shape {values.shape}, expected one number for each of the {questions} questions, NaN where "
-            "unknown."
+            f"found shape {values.shape}, expected one number for each of the {questions} questions, NaN where "
+            "unknown.",
+            argument="truth",
         )
     if np.isinf(values).any():
-        raise TrueupError("truth: must be finite, NaN where unknown.")
+        raise TrueupError("must be finite, NaN where unknown.", argument="truth")
     return None if np.isnan(values).all() else values
 
 
