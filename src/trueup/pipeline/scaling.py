@@ -63,8 +63,10 @@ def on_scale(engine: Engine, scales: PanelScales) -> Engine:
         raise _outside_error(engine, scales, int(outside))
     if unusable:
         raise AnswersError(
-            f"answer_variance: {int(unusable):,} of {n_answers:,} variances are too small or too large for a number on "
-            "the scale of the transform. Choose another transform."
+            f"{int(unusable):,} of {n_answers:,} variances are too small or too large for a number on "
+            "the scale of the transform.",
+            argument="answer_variance",
+            remedy="Choose another transform.",
         )
     unit = total / n_answers or 1.0
 
@@ -116,8 +118,10 @@ def _outside_error(engine: Engine, scales: PanelScales, count: int) -> AnswersEr
         for worker, value in zip(workers, answers.answers[indices].tolist(), strict=True)
     )
     return AnswersError(
-        f"transform: {scale.transform} needs answers {scale.domain}; {count:,} of {engine.problem.n_answers:,} are "
-        f"not, such as {named}. Drop or mend these answers, or choose another transform."
+        f"{scale.transform} needs answers {scale.domain}; {count:,} of {engine.problem.n_answers:,} are "
+        f"not, such as {named}.",
+        argument="transform",
+        remedy="Drop or mend these answers, or choose another transform.",
     )
 
 
