@@ -147,7 +147,7 @@ for master in ("foo", "local[x]", "local[2]"):
         print(error)
 """
     foo, local, java = in_another_process(code, JAVA_HOME=str(tmp_path))
-    assert foo.startswith('--master: "foo" is no Spark master. Give one such as local[4]')
-    assert local.startswith('--master: "local[x]" is no Spark master')
+    assert foo.startswith('--master: "foo" is not a Spark master. Give one such as local[4]')
+    assert local.startswith('--master: "local[x]" is not a Spark master')
     assert "there is no java in JAVA_HOME" in java
     assert 'Check that Java 17 or newer is installed, and the master "local[2]".' in java
