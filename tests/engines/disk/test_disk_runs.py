@@ -151,12 +151,52 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     assert out.read_bytes() == b"the old file"
 
 
+def test_results_on_disk_have_the_verbs_of_those_in_memory(tmp_path: Path) -> None:
+    source = small(tmp_path / "a.csv")
+    expected = trueup.estimate(source, "crh")
+    by_id = np.argsort(expected.questions["question"].to_numpy().astype(str))
+    with disk.estimate(source, tmp_path / "o.parquet", "crh") as est:
+        frame = est.questions.to_pandas()
+        assert frame["question"].tolist() == sorted(expected.questions["question"])
+        for name in ("estimate", "lower", "upper", "std_error", "base", "shrinkage"):
+            np.testing.assert_allclose(
+                getattr(est, name), getattr(expected, name)[by_id], rtol=1e-9, atol=1e-12
+            )
+            np.testing.assert_array_equal(frame[name], getattr(est, name))
+        assert est.workers.num_rows == expected.problem.n_workers
+        assert est.findings.workers.flags == expected.findings.workers.flags
+        assert est.findings.agreement is not None
+        assert est.findings.answers_needed is not None
+        page = est.report(tmp_path / "report.html").read_text("utf-8")
+        assert est.request.as_call().text in page.replace("&quot;", '"').replace("&#x27;", "'")
+        state = est.save(tmp_path / "state.trueup")
+        assert est.plot("estimates") is not None
+    loaded = trueup.load(state)
+    np.testing.assert_array_equal(loaded.estimate, frame["estimate"])
+    more = {"question": ["q1"], "worker": ["w9"], "answer": [1.0]}
+    assert trueup.update(loaded, more).problem.n_answers == expected.problem.n_answers + 1
+
+
+def test_a_folder_is_given_back_when_the_estimate_is_closed_or_forgotten(tmp_path: Path) -> None:
+    source, work = small(tmp_path / "a.csv"), tmp_path / "work"
+    options: dict[str, Any] = {"work_dir": work, "method": "mean"}
+    first = disk.estimate(source, tmp_path / "o.parquet", **options)
+    assert first.path is not None
+    assert list((work / "answers").iterdir())
+    again = disk.estimate(source, tmp_path / "o.parquet", **options)  # closes the one before
+    assert np.isfinite(again.estimate).all()
+    again.close()
+    assert not list((work / "answers").glob("*")) if (work / "answers").exists() else True
+    with disk.estimate(source, tmp_path / "o.parquet", keep=True, **options) as kept:
+        assert kept.path == tmp_path / "o.parquet"
+    assert list((work / "answers").iterdir())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--out", "x.csv"], "--out: with --engine disk the estimates go to a .parquet file"),
         ([], "--out: with --engine disk the estimates go to a .parquet file"),
-        (["--out", "x.parquet", "--report", "r.html"], "--report: works in memory only"),
         (["--out", "x.parquet", "--sql", "select 1"], "one answer per row"),
         (["--out", "x.parquet", "--variance", "jackknife"], "needs all answers in memory"),
     ],
@@ -267,7 +307,7 @@ def test_an_estimate_on_disk_prints_what_was_left_out(tmp_path: Path) -> None:
     text = str(est)
     for line in (
         "3 answers of 2 workers to 2 questions",
-        "1 of 6 rows dropped: no answer in them",
+        "1 of 6 rows dropped: no answer in it",
         "1 repeated answer merged",
         "1 row could not be used",
         f"estimates in {tmp_path / 'o.parquet'}",
