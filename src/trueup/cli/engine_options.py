@@ -21,18 +21,15 @@ class EngineOptions:
     """Options of where to work."""
 
     engine: Literal["auto", "memory", "disk", "spark"] = "auto"
-    """memory; disk, for files larger than memory; spark, on a cluster. auto takes disk where the answers would not fit
-    into memory."""
+    """memory; disk, for files larger than memory; spark, on a cluster. auto takes disk for answers too large for memory."""
     work_dir: Path | None = None
-    """Working folder of --engine disk; a run that was killed goes on in it. By default a temporary one."""
-    keep: Annotated[bool, Parameter(negative=())] = False
-    """Leave what was read in the folder of --work-dir, so that the next run need not read the files again."""
+    """Working folder of --engine disk; a run that was killed continues in it. By default a temporary one."""
+    keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    """Leave what was read in the folder of --work-dir: the next run need not read the files again."""
     memory_limit: str = MEMORY_LIMIT
-    """What --engine disk may use to read delimited text. Reading Parquet, sorting and estimating are not bound by it:
-    they work in pieces of a fixed size."""
-    strict: Annotated[bool, Parameter(negative=())] = False
-    """Stop at rows that cannot be used. --engine disk leaves them out otherwise, and tells of them; --engine memory and
-    spark always stop."""
+    """Memory that --engine disk may use to read delimited text; all else works in pieces of a fixed size."""
+    strict: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    """Stop at rows that cannot be used, which --engine disk otherwise leaves out; memory and spark always stop."""
     master: str | None = None
     """Spark master of --engine spark, such as local[4] or spark://host:7077."""
 

@@ -29,8 +29,7 @@ def estimate(
     Parameters
     ----------
     file
-        CSV or other delimited text, JSON lines, Parquet or .xlsx; a pattern such as "answers/*.csv"; - for standard
-        input; a DuckDB or SQLite file with --sql.
+        CSV or other text, JSON lines, Parquet, .xlsx; "answers/*.csv"; - for standard input; a database with --sql.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
