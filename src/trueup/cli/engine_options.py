@@ -21,7 +21,7 @@ class EngineOptions:
     """Options of where to work."""
 
     engine: Literal["auto", "memory", "disk", "spark"] = "auto"
-    """memory; disk, for files larger than memory; spark, on a cluster. auto takes disk for answers too large for memory."""
+    """memory; disk, for files larger than memory; spark, on a cluster. auto: disk for answers too large for memory."""
     work_dir: Path | None = None
     """Working folder of --engine disk; a run that was killed continues in it. By default a temporary one."""
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False
