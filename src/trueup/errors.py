@@ -238,9 +238,14 @@ def first_rows(
     >>> first_rows(np.array([False, True, True]), values=np.array([1.0, -2.0, -3.0]))
     'rows 1 (-2.0), 2 (-3.0)'
     """
-    at = bad.nonzero()[0]
-    rows = (at if row is None else row[at]).tolist()
-    return places(rows, None if values is None else values[at[:MOST_ROWS]].tolist())
+    shown = None if values is None else values[bad.nonzero()[0][:MOST_ROWS]].tolist()
+    return places(marked_rows(bad, row), shown)
+
+
+def marked_rows(bad: NDArray[np.bool_], row: NDArray[np.int64] | None = None) -> list[int]:
+    """Return the numbers of all rows that a mask marks; see `first_rows`."""
+    indices = bad.nonzero()[0]
+    return (indices if row is None else row[indices]).tolist()  # type: ignore[no-any-return]
 
 
 def bad_rows(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trueup.answers.faults import bad_variances, listed_answers, repeated_answers, two_variances
 from trueup.answers.origin import Origin
 from trueup.core.arrays import (
     compact,
@@ -18,7 +19,7 @@ from trueup.core.arrays import (
     rectangles,
     segment_sum,
 )
-from trueup.errors import AnswersError, counted, first_rows, option, quoted
+from trueup.errors import AnswersError, first_rows, marked_rows, quoted
 
 if TYPE_CHECKING:
     from typing import Self
@@ -252,14 +253,11 @@ def centre_in_place(values: Floats, indptr: Ints) -> Floats:
     return centre
 
 
-def _pairs(table: Table, positions: Indices) -> list[str]:
-    """Name worker and question of some answers."""
+def _listed(table: Table, positions: Indices, values: list[float] | None = None) -> str:
+    """Name some answers by worker and question."""
     workers = table.worker_ids.tolist(table.worker[positions])
     questions = table.question_ids.tolist(table.question[positions])
-    return [
-        f"worker {quoted(w)} on question {quoted(q)}"
-        for w, q in zip(workers, questions, strict=True)
-    ]
+    return listed_answers(workers, questions, values)
 
 
 def _places(table: Table, bad: Bools, values: Floats) -> str:
@@ -267,23 +265,12 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
     if table.kind != "matrix":
         return first_rows(bad, table.row, values)
     at = np.flatnonzero(bad)[:NAMED]
-    found = zip(_pairs(table, at), values[at].tolist(), strict=True)
-    return ", ".join(f"{pair} ({value})" for pair, value in found)
+    return _listed(table, at, values[at].tolist())
 
 
 def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
     at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
-    pairs = ", ".join(_pairs(table, sort.rows(at)))
-    return AnswersError(
-        f"{counted(count, 'answer')} {'repeat' if count > 1 else 'repeats'} a worker on the same question, "
-        f"first {pairs}.",
-        argument="duplicates",
-        remedy="Pass "
-        + option("duplicates", "mean")
-        + " to average them, or "
-        + option("duplicates", "first")
-        + " to keep the first.",
-    )
+    return repeated_answers(count, f"first {_listed(table, sort.rows(at))}")
 
 
 def merge_repeated(
@@ -310,12 +297,9 @@ def _precision(table: Table, column: str | None) -> Floats | None:
         precision: Floats = 1.0 / variance
     bad = ~((precision > 0) & np.isfinite(precision))
     if bad.any():
-        raise AnswersError(
-            f"{bad.sum():,} of {len(bad):,} values are not positive numbers, "
-            f"first at {_places(table, bad, variance)}.",
-            argument="answer_variance",
-            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
-        )
+        rows = [] if table.kind == "matrix" else marked_rows(bad, table.row)
+        places = f"first at {_places(table, bad, variance)}"
+        raise bad_variances(bad.sum(), len(bad), places, rows)
     return precision
 
 
@@ -331,10 +315,11 @@ def known_variance(table: Table, given: Any) -> Floats | None:
     known[table.worker[has]] = column[has]
     differs = has & (known[table.worker] != column)
     if differs.any():
-        raise AnswersError(
-            f'Column "{given}": a worker has two different variances, first at '
-            f"{first_rows(differs, table.row, column)}. Give one variance per worker, or use "
-            "answer_variance for variances of single answers."
+        places = first_rows(differs, table.row, column)
+        raise two_variances(
+            given,
+            f"a worker has two different variances, first at {places}",
+            marked_rows(differs, table.row),
         )
     return _checked_variance(table.worker_ids, known)
 

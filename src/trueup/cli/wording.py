@@ -7,7 +7,11 @@ import shlex
 from trueup.errors import Mention, Message, quoted
 
 #: Options that are no keywords of `trueup.estimate`.
-OPTIONS = ("engine", "keep", "memory_limit", "out", "strict", "truth", "work_dir")
+OPTIONS = (
+    "engine", "keep", "memory_limit", "out", "strict", "truth", "work_dir",
+    "answers_per_question", "correlation", "density", "noise", "questions", "spammers", "truth_mean", "truth_scale",
+    "variance_scale", "workers",
+)  # fmt: skip
 #: Values that an option writes in another way.
 VALUES = {
     ("wide", True): "questions",
@@ -39,9 +43,11 @@ def is_option(name: str) -> bool:
 def _option(mention: Mention) -> str:
     if not is_option(mention.name):
         return str(mention)
-    value = mention.value
-    if isinstance(value, str) and value != "...":
-        text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
-    else:
-        text = VALUES.get((mention.name, value), "") if isinstance(value, bool) else ""
+    match mention.value:
+        case bool() as value:
+            text = VALUES[mention.name, value]
+        case str() as value if value != "...":
+            text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
+        case _:
+            text = ""
     return f"--{mention.name.replace('_', '-')} {text}".rstrip()

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from trueup.answers.build import NAMED
+from trueup.answers.faults import listed_answers
 from trueup.answers.scale import PanelScales, unfit_truth
 from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,11 +113,8 @@ def _outside_error(engine: Engine, scales: PanelScales, count: int) -> AnswersEr
     outside = np.flatnonzero(scale.outside(answers.answers))
     indices = outside[np.argsort(answers.worker_rank[answers.workers[outside]])[:NAMED]]
     workers = answers.worker_ids.tolist(answers.workers[indices])
-    question = quoted(answers.question_ids.tolist()[0])
-    named = ", ".join(
-        f"worker {quoted(worker)} on question {question} ({value})"
-        for worker, value in zip(workers, answers.answers[indices].tolist(), strict=True)
-    )
+    questions = answers.question_ids.tolist()[:1] * len(workers)
+    named = listed_answers(workers, questions, answers.answers[indices].tolist())
     return AnswersError(
         f"{scale.transform} needs answers {scale.domain}; {count:,} of {engine.problem.n_answers:,} are "
         f"not, such as {named}.",

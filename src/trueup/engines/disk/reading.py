@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from trueup.answers.faults import two_variances
 from trueup.core.libraries import need
 from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
 from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, common_type
@@ -218,10 +219,8 @@ def _merge_known(known: Floats, number: Indices, read: Read, column: str) -> Non
     if differs.any():
         at = int(np.argmax(differs))
         who = read.workers.values[int(number[at])].as_py()
-        raise AnswersError(
-            f"Column {quoted(column)}: worker {quoted(who)} has two different variances, {old[at]:g} and "
-            f"{known[at]:g}. Give one variance per worker, or use answer_variance for variances of single answers."
-        )
+        found = f"worker {quoted(who)} has two different variances, {old[at]:g} and {known[at]:g}"
+        raise two_variances(column, found)
     read.known[number] = np.where(np.isnan(old), known, old)
 
 

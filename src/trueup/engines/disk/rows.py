@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.answers.faults import bad_variances, two_variances
 from trueup.core.libraries import need
 from trueup.engines.disk.buckets import in_order
 from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
-from trueup.errors import MOST_ROWS, AnswersError, first_rows, quoted
+from trueup.errors import MOST_ROWS, AnswersError, first_rows, marked_rows, quoted
 from trueup.io.question_data.match import unusable
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.io.readers.source import about
@@ -205,12 +206,8 @@ def _precision(variance: Floats, rows: Ints, real: Bools) -> Floats:
         precision: Floats = 1.0 / variance
     bad = real & ~((precision > 0) & np.isfinite(precision))
     if bad.any():
-        raise AnswersError(
-            f"{bad.sum():,} of {len(bad):,} values are not positive numbers, "
-            f"first at {first_rows(bad, rows, variance)}.",
-            argument="answer_variance",
-            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
-        )
+        places = f"first at {first_rows(bad, rows, variance)}"
+        raise bad_variances(bad.sum(), len(bad), places, marked_rows(bad, rows))
     return precision
 
 
@@ -222,10 +219,11 @@ def _known(column: str, variance: Floats, codes: Indices, n: int, rows: Ints) ->
     differs = np.zeros(len(has), dtype=bool)
     differs[has] = known[codes[has]] != variance[has]
     if differs.any():
-        raise AnswersError(
-            f'Column "{column}": a worker has two different variances, first at '
-            f"{first_rows(differs, rows, variance)}. Give one variance per worker, or use "
-            "answer_variance for variances of single answers."
+        places = first_rows(differs, rows, variance)
+        raise two_variances(
+            column,
+            f"a worker has two different variances, first at {places}",
+            marked_rows(differs, rows),
         )
     return known
 

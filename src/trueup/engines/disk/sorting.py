@@ -12,13 +12,14 @@ import numpy as np
 
 from trueup.answers.block import Block
 from trueup.answers.build import Sort, centred_values, merge_repeated, variance_by_id
+from trueup.answers.faults import listed_answers, repeated_answers
 from trueup.core.arrays import narrow
 from trueup.core.libraries import need
 from trueup.core.sampling import id_hashes
 from trueup.engines.disk.buckets import in_turn, small_enough
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.memory import load_libraries
-from trueup.errors import AnswersError, option, quoted
+from trueup.errors import AnswersError, quoted
 from trueup.io.question_data.match import (
     missing_covariates,
     one_label,
@@ -233,19 +234,9 @@ def _one_number(argument: str, values: Floats, question: Indices, ids: Any, name
 
 
 def _repeated(count: int, repeated: list[tuple[object, int]], workers: Any) -> AnswersError:
-    pairs = ", ".join(
-        f"worker {quoted(workers[who].as_py())} on question {quoted(what)}"
-        for what, who in repeated
-    )
-    return AnswersError(
-        f"{count:,} answers repeat a worker on the same question, first {pairs}.",
-        argument="duplicates",
-        remedy="Pass "
-        + option("duplicates", "mean")
-        + " to average them, or "
-        + option("duplicates", "first")
-        + " to keep the first.",
-    )
+    questions, rows = zip(*repeated, strict=True)
+    pairs = listed_answers((workers[row].as_py() for row in rows), questions)
+    return repeated_answers(count, f"first {pairs}")
 
 
 def _variances(read: Read, order: Ints, ids: Ids, asked: Asked) -> Floats | None:

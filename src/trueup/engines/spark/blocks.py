@@ -17,9 +17,9 @@ from trueup.answers.block import Block
 from trueup.answers.build import NAMED, centre_in_place
 from trueup.answers.build import merge_repeated as merge
 from trueup.answers.dense_block import CompleteBlock
+from trueup.answers.faults import bad_variances, listed_answers, repeated_answers
 from trueup.core.sampling import id_hashes
 from trueup.engines.spark.question_data import SparkQuestionData, plain
-from trueup.errors import AnswersError, option, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -312,20 +312,11 @@ def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) 
     if "variance" in found:
         count, some = found["variance"]
         shown = ", ".join(str(value) for value in sorted(some)[:NAMED])
-        raise AnswersError(
-            f"{count:,} of {n_answers:,} values are not positive numbers, such as {shown}.",
-            argument="answer_variance",
-            remedy="Every answer needs a variance above 0 (a standard error must be squared).",
-        )
+        raise bad_variances(count, n_answers, f"such as {shown}")
     count, some = found.get("repeated", (0, []))
     if count and duplicates == "error":
-        pairs = ", ".join(
-            f"worker {quoted(w)} on question {quoted(q)}"
-            for w, q in sorted(some, key=lambda pair: (str(pair[1]), str(pair[0])))[:NAMED]
-        )
-        raise AnswersError(
-            f"{count:,} answers repeat a worker on the same question, such as {pairs}.",
-            argument="duplicates",
-            remedy="Pass " + option("duplicates", "mean") + " to average them.",
+        pairs = sorted(some, key=lambda pair: (str(pair[1]), str(pair[0])))[:NAMED]
+        raise repeated_answers(
+            count, f"such as {listed_answers(*zip(*pairs, strict=True))}", ordered=False
         )
     return count
