@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from trueup.core.sampling import id_hashes
+from trueup.engines.disk import intake
+from trueup.io.question_data import QuestionColumns
+from trueup.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trueup import Answers
-    from trueup.engines.disk.blocks import Stored
+    from trueup.engines.disk.blocks import StoredAnswers
 
 
 def table(
@@ -53,6 +57,19 @@ def write(data: pa.Table, path: Path) -> Path:
     return path
 
 
+def ingest(paths: Any, folder: Any = None, **options: Any) -> StoredAnswers:
+    """Read files into a working folder, with the options of `trueup.disk.estimate`."""
+    names = {each.name for each in fields(ReadOptions)}
+    read = ReadOptions(**{name: options.pop(name) for name in names & options.keys()})
+    covariates = options.pop("covariates", ())
+    columns = QuestionColumns(
+        options.pop("groups", None),
+        (covariates,) if isinstance(covariates, str) else tuple(covariates),
+        options.pop("gold", None),
+    )
+    return intake.ingest(paths, folder, read, columns, **options)
+
+
 def laid_out(answers: Answers) -> dict[str, Any]:
     """Return answers in memory as they should be on disk: everything in the order of the ids."""
     questions, workers = answers.question_ids.sort_order(), answers.worker_ids.sort_order()
@@ -77,7 +94,7 @@ def laid_out(answers: Answers) -> dict[str, Any]:
     }
 
 
-def read_back(stored: Stored) -> dict[str, Any]:
+def read_back(stored: StoredAnswers) -> dict[str, Any]:
     """Return all that a folder holds."""
     blocks = [stored.block(i) for i in range(stored.n_blocks)]
     known = [block.precision for block in blocks if block.precision is not None]
@@ -96,7 +113,7 @@ def read_back(stored: Stored) -> dict[str, Any]:
     }
 
 
-def assert_same(stored: Stored, answers: Answers) -> None:
+def assert_same(stored: StoredAnswers, answers: Answers) -> None:
     """Compare a folder with answers in memory."""
     found, expected = read_back(stored), laid_out(answers)
     for name, array in expected.items():

@@ -21,7 +21,7 @@ from trueup.answers.answers import Answers
 from trueup.answers.merge import REPEATED, Repeated, merge
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
-from trueup.engines.memory import check_threads
+from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import shown
 from trueup.io.question_data import QuestionDataRequest

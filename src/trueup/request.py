@@ -20,7 +20,7 @@ from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, keyword, keywords_of
 from trueup.core.parameters import one_of, yes_or_no
 from trueup.core.sampling import check_seed
-from trueup.engines.memory import check_threads
+from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.question_data import QuestionDataRequest
 from trueup.io.read_options import ReadOptions

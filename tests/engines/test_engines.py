@@ -117,7 +117,7 @@ def question_ids(engine: Engine) -> list[object]:
     problem = engine.problem
     if isinstance(problem, Answers):
         return problem.question_ids.tolist()
-    assert isinstance(problem, disk.Stored)
+    assert isinstance(problem, disk.StoredAnswers)
     return [each for i in range(problem.n_blocks) for each in problem.block_ids(i).to_pylist()]
 
 

@@ -102,7 +102,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) 
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {name for name in names if name.startswith("trueup/")} == ours
-    assert all(name.endswith((".py", "py.typed", ".css", ".js", ".json", ".csv", ".toml")) for name in ours)
+    assert all(
+        name.endswith((".py", "py.typed", ".css", ".js", ".json", ".csv", ".toml")) for name in ours
+    )
     assert f"\nVersion: {trueup.__version__}\n" in about
     extras = re.findall(r"^Provides-Extra: (.*)$", about, re.M)
     assert sorted(extras) == sorted(tomllib.loads(PYPROJECT)["project"]["optional-dependencies"])

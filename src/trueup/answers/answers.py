@@ -11,7 +11,7 @@ runs over all panels in the same few passes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -385,9 +385,7 @@ class Answers:
             centre=self.centre[start:stop],
             given=None if self.given is None else self.given[here],
         )
-        if CompleteBlock.fits(block):
-            return CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
-        return block
+        return CompleteBlock.if_complete(block)
 
     # -- panels ------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from trueup.core.arrays import (
     segment_sum,
 )
 from trueup.errors import AnswersError, first_rows, marked_rows, quoted
+from trueup.io.read_options import check_reading
 
 if TYPE_CHECKING:
     from typing import Self
@@ -49,21 +50,13 @@ def build(
     dict
         The fields of `Answers`.
     """
-    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
-        raise AnswersError(
-            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
-        )
     if not isinstance(answer_variance, str | None):
         raise AnswersError(
             f"found {quoted(answer_variance)}.",
             argument="answer_variance",
             remedy="Give the name of a column.",
         )
-    if answer_variance is not None and worker_variance is not None:
-        raise AnswersError(
-            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
-            "that of its answers if both are known."
-        )
+    check_reading(duplicates, answer_variance, worker_variance)
     question, worker, panels = _number(table)
     precision = _precision(table, answer_variance)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])

@@ -7,7 +7,7 @@ products of a BLAS, whose rounding may depend on how many threads it takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ class CompleteBlock(Block):
 
     @classmethod
     def fits(cls, block: Block) -> bool:
-        """Tell whether a block is complete."""
+        """Return whether a block is complete."""
         questions = np.diff(block.panel_questions)
         panels = len(questions)
         n = block.n_workers // panels
@@ -33,6 +33,13 @@ class CompleteBlock(Block):
             return False
         cube = block.workers.reshape(panels, -1, n)
         return bool((cube == np.arange(block.n_workers).reshape(panels, 1, n)).all())
+
+    @classmethod
+    def if_complete(cls, block: Block) -> Block:
+        """Return a complete block as one of this class, and any other as it is."""
+        if not cls.fits(block):
+            return block
+        return cls(**{each.name: getattr(block, each.name) for each in fields(block)})
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:

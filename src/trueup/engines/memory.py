@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,8 @@ from trueup.core.sampling import question_draws
 from trueup.engines import vectors
 from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.reduction import Reduction
+from trueup.engines.threads import check_threads, in_turn
 from trueup.engines.vectors import QuestionVectors
-from trueup.errors import TrueupError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -136,19 +135,7 @@ class MemoryEngine:
         def go(block: Block) -> Any:
             return visit(block, self._part(block, reads))
 
-        if self.threads == 1:
-            yield from map(go, self.blocks)
-            return
-        load_libraries()
-        with ThreadPoolExecutor(self.threads) as pool:
-            # A window of blocks under way keeps what waits for its turn small.
-            window = 2 * self.threads
-            waiting = [pool.submit(go, block) for block in self.blocks[:window]]
-            for block in [*self.blocks[window:], *[None] * len(waiting)]:
-                result = waiting.pop(0).result()
-                if block is not None:
-                    waiting.append(pool.submit(go, block))
-                yield result
+        return in_turn(go, self.blocks, self.threads)
 
 
 def engine_of(answers: Answers | Engine, threads: int | None = None) -> Engine:
@@ -156,17 +143,3 @@ def engine_of(answers: Answers | Engine, threads: int | None = None) -> Engine:
     if isinstance(answers, Answers):
         return MemoryEngine(answers, threads=threads)
     return answers
-
-
-def check_threads(threads: object) -> None:
-    """Refuse what is no number of threads."""
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise TrueupError(
-            f"found {quoted(threads)}, must be a whole number from 1 on.", argument="threads"
-        )
-
-
-def load_libraries() -> None:
-    """Load what visits use before threads need it: an import that two threads wait for may never end."""
-    import scipy.sparse
-    import scipy.special  # noqa: F401

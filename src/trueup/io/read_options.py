@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trueup.core.keywords import keyword
+from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,3 +64,16 @@ class ReadOptions:
         """All options that are not None."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def check_reading(duplicates: Any, answer_variance: Any, worker_variance: Any) -> None:
+    """Check the rule for repeated answers, and that variances are known of answers or of workers, not of both."""
+    if not isinstance(duplicates, str) or duplicates not in get_args(Duplicates):
+        raise AnswersError(
+            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
+        )
+    if answer_variance is not None and worker_variance is not None:
+        raise AnswersError(
+            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
+            "that of its answers if both are known."
+        )

@@ -19,8 +19,9 @@ from trueup.algorithms.registry import find
 from trueup.answers.panels import Folds, folds
 from trueup.core.arrays import segment_max, segment_median, segment_sum
 from trueup.core.sampling import MAX_QUESTIONS
-from trueup.engines.memory import check_threads, engine_of, load_libraries
+from trueup.engines.memory import engine_of
 from trueup.engines.question_sample import MAX_ANSWERS, MIN_QUESTIONS, sample_questions
+from trueup.engines.threads import check_threads, load_libraries
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:

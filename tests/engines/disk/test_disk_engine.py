@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from answers_on_disk import laid_out, table, write
+from answers_on_disk import ingest, laid_out, table, write
 from processes import begin
 from trueup import Answers
 from trueup.answers.dense_block import CompleteBlock
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.checkpoint import Journal
-from trueup.engines.disk.intake import ingest
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers.block import Block
-    from trueup.engines.disk.blocks import Stored
+    from trueup.engines.disk.blocks import StoredAnswers
     from trueup.engines.protocol import Kept
 
 SIZES = [1, 37, 200, 1 << 19]
@@ -40,7 +39,7 @@ def options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-def both(tmp_path: Path, options: dict[str, Any]) -> Iterator[tuple[Stored, Answers]]:
+def both(tmp_path: Path, options: dict[str, Any]) -> Iterator[tuple[StoredAnswers, Answers]]:
     """Return answers on disk, and the same in memory with ids in the same order."""
     path = write(table(900, questions=150), tmp_path / "a.parquet")
     with ingest(path, tmp_path / "work", **options) as stored:
@@ -97,7 +96,7 @@ def off_centre(block: Block, kept: Kept) -> Block:
     return replace(block, values=block.values + block.spread(shift), centre=block.centre - shift)
 
 
-def test_sweeps_as_in_memory(both: tuple[Stored, Answers]) -> None:
+def test_sweeps_as_in_memory(both: tuple[StoredAnswers, Answers]) -> None:
     whole, answers = both
     for size, memory, threads in (
         (1, 20_000, 1),
@@ -126,7 +125,7 @@ def test_sweeps_as_in_memory(both: tuple[Stored, Answers]) -> None:
         assert (other.kept("n") == answers.counts).all()
 
 
-def test_blocks_are_those_of_memory(both: tuple[Stored, Answers]) -> None:
+def test_blocks_are_those_of_memory(both: tuple[StoredAnswers, Answers]) -> None:
     stored, answers = both
     for size in SIZES:
         cut = stored.cut(size)
@@ -148,7 +147,7 @@ def test_a_complete_block(tmp_path: Path) -> None:
         assert isinstance(stored.block(0), CompleteBlock)
 
 
-def test_without_answers(both: tuple[Stored, Answers]) -> None:
+def test_without_answers(both: tuple[StoredAnswers, Answers]) -> None:
     stored, answers = both
 
     def visit(block: Block, kept: Kept) -> Visit:
@@ -164,7 +163,7 @@ def test_without_answers(both: tuple[Stored, Answers]) -> None:
         np.testing.assert_array_equal(engine.kept("n"), answers.counts)
 
 
-def test_keeping(both: tuple[Stored, Answers]) -> None:
+def test_keeping(both: tuple[StoredAnswers, Answers]) -> None:
     stored, answers = both
     engine = DiskEngine(stored.cut(100))
     engine.keep("one", 3.5)
@@ -182,7 +181,7 @@ def test_keeping(both: tuple[Stored, Answers]) -> None:
         engine.keep("../x", np.zeros(answers.n_questions))
 
 
-def test_draws(both: tuple[Stored, Answers]) -> None:
+def test_draws(both: tuple[StoredAnswers, Answers]) -> None:
     stored, answers = both
     disk, inside = DiskEngine(stored.cut(100)), MemoryEngine(answers)
     for seed in (0, 7):
@@ -191,7 +190,7 @@ def test_draws(both: tuple[Stored, Answers]) -> None:
         np.testing.assert_array_equal(disk.kept("draw"), inside.kept("draw"))
 
 
-def test_gathering(both: tuple[Stored, Answers]) -> None:
+def test_gathering(both: tuple[StoredAnswers, Answers]) -> None:
     stored, answers = both
     disk, inside = DiskEngine(stored.cut(100)), MemoryEngine(answers)
     for engine in (disk, inside):
@@ -221,7 +220,7 @@ def assert_same_answers(found: Answers, expected: Answers) -> None:
 # -- what survives ---------------------------------------------------------------------------------
 
 
-def test_a_pass_that_fails_leaves_the_old_vectors(both: tuple[Stored, Answers]) -> None:
+def test_a_pass_that_fails_leaves_the_old_vectors(both: tuple[StoredAnswers, Answers]) -> None:
     stored, _ = both
     engine = DiskEngine(stored.cut(100), threads=2)
     engine.sweep(crh_like)
@@ -245,7 +244,7 @@ def test_a_pass_that_fails_leaves_the_old_vectors(both: tuple[Stored, Answers]) 
     assert {path.suffix for path in stored.folder.vectors.iterdir()} == {".f64"}
 
 
-def test_vectors_of_an_earlier_run_are_not_seen(both: tuple[Stored, Answers]) -> None:
+def test_vectors_of_an_earlier_run_are_not_seen(both: tuple[StoredAnswers, Answers]) -> None:
     stored, _ = both
     first = DiskEngine(stored)
     first.sweep(crh_like)
@@ -333,7 +332,7 @@ def test_a_pass_that_is_killed_leaves_the_old_vectors(tmp_path: Path) -> None:
 
 
 def test_vectors_on_a_full_disk(
-    both: tuple[Stored, Answers], monkeypatch: pytest.MonkeyPatch
+    both: tuple[StoredAnswers, Answers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored, _ = both
     engine = DiskEngine(stored.cut(100))

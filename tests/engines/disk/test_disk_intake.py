@@ -13,6 +13,7 @@ from hypothesis import given
 from answers_on_disk import (
     assert_same,
     digest,
+    ingest,
     no_files_left_open,  # noqa: F401  for all tests
     table,
     write,
@@ -20,7 +21,6 @@ from answers_on_disk import (
 from trueup import Answers
 from trueup.engines.disk import buckets, files, reading, text_files
 from trueup.engines.disk import intake as ingest_module
-from trueup.engines.disk.intake import ingest
 from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_duplicates_are_an_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "work").rglob("*.f64"))
     for wrong in ("median", np.array(["median", "mean"])):
         with pytest.raises(AnswersError, match="median"):
-            ingest(path, tmp_path / "work", duplicates=wrong)  # type: ignore[arg-type]
+            ingest(path, tmp_path / "work", duplicates=wrong)
 
 
 @pytest.mark.parametrize(

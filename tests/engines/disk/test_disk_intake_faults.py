@@ -17,6 +17,7 @@ import pytest
 from answers_on_disk import (
     assert_same,
     digest,
+    ingest,
     no_files_left_open,  # noqa: F401  for all tests
     table,
     write,
@@ -26,9 +27,8 @@ from processes import begin
 from trueup import Answers
 from trueup.engines.disk import intake as ingest_module
 from trueup.engines.disk import sorting
-from trueup.engines.disk.blocks import Stored
+from trueup.engines.disk.blocks import StoredAnswers
 from trueup.engines.disk.folder import Folder
-from trueup.engines.disk.intake import ingest
 from trueup.errors import AnswersError, TrueupError
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ def test_a_damaged_folder_is_made_anew(tmp_path: Path, damage: str) -> None:
         meta.write_text(json.dumps({**json.loads(meta.read_text()), "format": 99}))
     folder = Folder(work)
     with pytest.raises(TrueupError, match="damaged") as found:
-        Stored.open(folder)
+        StoredAnswers.open(folder)
     folder.close()
     assert "\n" not in str(found.value)
     with ingest(path, work) as stored:

@@ -172,7 +172,7 @@ def test_questions_are_found_in_all_blocks() -> None:
     tables(int)
     request = QuestionDataRequest("groups.csv", ["sizes.csv", "size"], "gold.csv")
     assert request.columns() == (None, ("size",), None)
-    with ingest("numbers.csv", "work", covariates=("size",)) as stored:
+    with ingest("numbers.csv", "work", columns=request.columns()) as stored:
         for block in (1, 40, 1 << 19):
             cut = stored.cut(block)
             assert (cut.n_blocks == 1) == (block > 1000)

@@ -24,6 +24,7 @@ from trueup.engines.protocol import Visit
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError
 from trueup.io.question_data import QuestionDataRequest
+from trueup.io.read_options import ReadOptions
 from trueup.pipeline.scaling import on_scale
 from trueup.pipeline.solution import COLUMNS
 from trueup.pipeline.solve import solve
@@ -50,6 +51,8 @@ def on_spark(frame: Any, **options: Any) -> SparkEngine:
     known = {
         name: options.pop(name) for name in ("groups", "covariates", "gold") if name in options
     }
+    names = ("question", "worker", "answer", "duplicates", "worker_variance", "answer_variance")
+    options["read"] = ReadOptions(**{name: options.pop(name) for name in names if name in options})
     options["question_data"] = QuestionDataRequest(**known)
     rows = session().createDataFrame(frame)
     return SparkEngine(rows, **{"partitions": 2, "block_answers": 60, **options})

@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError)
 
 
 @dataclass(frozen=True, eq=False)
-class Stored(OnePanel):
+class StoredAnswers(OnePanel):
     """Answers on disk; see `trueup.engines.protocol.Problem`.
 
     Attributes
@@ -170,7 +170,7 @@ class Stored(OnePanel):
 
     @cached_property
     def question_ids(self) -> StoredIds:
-        """Ids of all questions, read when they are asked for."""
+        """Ids of all questions, read when they are options for."""
         return StoredIds(self)
 
     @cached_property
@@ -198,7 +198,7 @@ class Stored(OnePanel):
 
     @property
     def question_data(self) -> QuestionData:
-        """Groups, covariates and gold truths from columns of the answers, where they were asked for."""
+        """Groups, covariates and gold truths from columns of the answers, where they were options for."""
         groups = covariates = gold = None
         if (self.folder.answers / "group.i32").exists():
             codes = self._read("group.i32", np.int32, 0, self.n_questions).astype(np.int64)
@@ -256,10 +256,7 @@ class Stored(OnePanel):
             centre=centre,
             given=given,
         )
-        if answers and CompleteBlock.fits(block):
-            block = CompleteBlock(
-                **{each.name: getattr(block, each.name) for each in fields(block)}
-            )
+        block = CompleteBlock.if_complete(block) if answers else block
         # What the property would find, and keep in this place.
         block.__dict__["std"] = self._read("std.f64", np.float64, start, stop - start)
         return block

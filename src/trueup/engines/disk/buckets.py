@@ -16,8 +16,7 @@ from trueup.core.libraries import need
 from trueup.core.sampling import letters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import ThreadPoolExecutor
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -221,20 +220,3 @@ def small_enough(bucket: Bucket, most: int = MOST_ROWS, depth: int = 0) -> Itera
     bucket.path.unlink()
     for part in spool.close() if spool is not None else []:
         yield from small_enough(part, most, depth + 1)
-
-
-def in_turn(
-    pool: ThreadPoolExecutor, do: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Iterator[Result]:
-    """Do something with items on several threads and yield the results in order, few of them under way."""
-    waiting: list[Any] = []
-    try:
-        for item in items:
-            waiting.append(pool.submit(do, item))
-            if len(waiting) > threads:
-                yield waiting.pop(0).result()
-        while waiting:
-            yield waiting.pop(0).result()
-    finally:
-        for each in waiting:
-            each.cancel()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.engines.disk.folder import JOURNAL, as_one, clear_journal, speaking
+from trueup.engines.disk.folder import JOURNAL, as_one, clear_journal, folder_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class Journal:
         objects = [name for name, array in arrays.items() if array.dtype.hasobject]
         if objects:
             raise TypeError(f"{objects[0]}: Python objects are not data.")
-        with speaking(self._folder), as_one(self._path(key)) as file:
+        with folder_errors(self._folder), as_one(self._path(key)) as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())

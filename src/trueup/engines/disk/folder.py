@@ -68,7 +68,7 @@ class Folder:
 
     def clear(self) -> None:
         """Remove what an ingest and runs after it have written, the mark of its completeness first."""
-        with speaking(self.path):
+        with folder_errors(self.path):
             (self.answers / META).unlink(missing_ok=True)
             clear_journal(self.path)
             _empty(self.answers, ANSWERS)
@@ -77,19 +77,19 @@ class Folder:
 
     def clear_spool(self) -> None:
         """Remove what an ingest needed on the way."""
-        with speaking(self.path):
+        with folder_errors(self.path):
             _empty(self.spool, SPOOL)
 
     def make(self) -> None:
         """Make the folders inside."""
-        with speaking(self.path):
+        with folder_errors(self.path):
             for inside in (self.answers, self.spool, self.vectors):
                 inside.mkdir(exist_ok=True)
 
 
 def clear_journal(folder: Path) -> None:
     """Remove what loops have written down of how far they came."""
-    with speaking(folder):
+    with folder_errors(folder):
         for path in folder.glob(JOURNAL):
             path.unlink(missing_ok=True)
 
@@ -160,7 +160,7 @@ def not_writable(folder: Path, error: Exception) -> TrueupError:
 
 
 @contextmanager
-def speaking(folder: Path) -> Iterator[None]:
+def folder_errors(folder: Path) -> Iterator[None]:
     """Turn what the system says about writing into one clear line about this folder."""
     try:
         yield

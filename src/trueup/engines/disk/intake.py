@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from trueup.core.parameters import yes_or_no
-from trueup.engines.disk.blocks import FORMAT, Stored
+from trueup.engines.disk.blocks import FORMAT, StoredAnswers
 from trueup.engines.disk.files import (
     Limits,
     ParquetFile,
@@ -23,24 +23,25 @@ from trueup.engines.disk.files import (
     check_stands,
     open_alike,
 )
-from trueup.engines.disk.folder import META, Folder, as_one, not_writable, speaking
-from trueup.engines.disk.reading import Asked, make_plan, read_all, refuse
+from trueup.engines.disk.folder import META, Folder, as_one, folder_errors, not_writable
+from trueup.engines.disk.reading import IntakeOptions, make_plan, read_all, refuse
 from trueup.engines.disk.rows import NotWholeNumbersError
 from trueup.engines.disk.sorting import sort
 from trueup.engines.disk.text_files import TextFile
-from trueup.engines.memory import check_threads
+from trueup.engines.threads import check_threads
 from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.formats import PACKINGS, PARQUET, find_format, list_endings
 from trueup.io.paths import find_paths
+from trueup.io.question_data import QuestionColumns
+from trueup.io.read_options import ReadOptions, check_reading
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.source import label_of, labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from os import PathLike
     from pathlib import Path
 
-    from trueup.answers.answers import Duplicates
     from trueup.engines.disk.files import File
     from trueup.engines.disk.reading import Progress
 
@@ -48,24 +49,14 @@ if TYPE_CHECKING:
 def ingest(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     folder: str | PathLike[str] | None = None,
+    read: ReadOptions | None = None,
+    columns: QuestionColumns | None = None,
     *,
-    question: str = "question",
-    worker: str = "worker",
-    answer: str = "answer",
-    duplicates: Duplicates = "error",
-    answer_variance: str | None = None,
-    worker_variance: str | Mapping[Any, float] | None = None,
-    groups: str | None = None,
-    covariates: str | Sequence[str] = (),
-    gold: str | None = None,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
     strict: bool = False,
     memory_limit: str = "1GB",
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Stored:
+) -> StoredAnswers:
     """Read files of any size into a working folder, sorted and encoded; one that is there already is used again.
 
     Parameters
@@ -75,17 +66,13 @@ def ingest(
         in any order, ids text or whole numbers. They come out as from `Answers.from_file`, but numbered in their order.
     folder : path, optional
         The working folder. By default a temporary one, which goes when what is returned is closed.
-    question, worker, answer, duplicates, answer_variance, worker_variance, sep, decimal, encoding
-        As for `Answers.from_file`.
-    groups : str, optional
-        Column with the group of each question.
-    covariates : str or sequence of str
-        Columns with numbers known of each question.
-    gold : str, optional
-        Column with the known truth of each question, empty where it is unknown.
+    read : ReadOptions, optional
+        Columns, repeated answers, known variances, and how text is written, as for `Answers.from_file`.
+    columns : QuestionColumns, optional
+        Columns with the group, the covariates and the known truth of each question.
     strict : bool
-        Stop at rows that cannot be used. Otherwise they are left out, counted and named in `Stored.malformed`, unless
-        they are more than half of all.
+        Stop at rows that cannot be used. Otherwise they are left out, counted and named in
+        `StoredAnswers.malformed`, unless they are more than half of all.
     memory_limit : str
         What reading delimited text may use, such as "2GB". Reading Parquet, sorting and estimating are not bound by it:
         they work in pieces of a fixed size.
@@ -103,37 +90,25 @@ def ingest(
     """
     check_threads(threads)
     check_memory_limit(memory_limit)
-    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
-        raise AnswersError(
-            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
-        )
     yes_or_no("strict", strict)
-    if not isinstance(answer_variance, str | None):
+    read = read or ReadOptions()
+    check_reading(read.duplicates, read.answer_variance, read.worker_variance)
+    if not isinstance(read.answer_variance, str | None):
         raise AnswersError(
-            f"found {quoted(answer_variance)}, on disk it is the name of a column.",
+            f"found {quoted(read.answer_variance)}, on disk it is the name of a column.",
             argument="answer_variance",
         )
-    if answer_variance is not None and worker_variance is not None:
-        raise AnswersError(
-            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
-            "that of its answers if both are known."
-        )
-    asked = Asked(
-        columns={"question": question, "worker": worker, "answer": answer},
-        duplicates=duplicates,
-        answer_variance=answer_variance,
-        worker_variance=worker_variance,
-        group=groups,
-        covariates=(covariates,) if isinstance(covariates, str) else tuple(covariates),
-        gold=gold,
-        layout=Layout.of(sep, decimal, encoding),
+    options = IntakeOptions(
+        read=read,
+        columns=columns or QuestionColumns(),
+        layout=Layout.of(read.sep, read.decimal, read.encoding),
         strict=strict,
         limits=Limits(memory_limit, threads or os.cpu_count() or 1),
         progress=progress or (lambda _what, _share: None),
     )
     held = Folder(folder)
     try:
-        return _ingest(paths, held, asked)
+        return _ingest(paths, held, options)
     except BaseException:
         held.close()
         raise
@@ -160,21 +135,21 @@ def _open(path: Path, name: str, layout: Layout, folder: Folder) -> File:
         return TextFile(path, name, layout, folder)
 
 
-def _ingest(paths: Any, folder: Folder, asked: Asked) -> Stored:
+def _ingest(paths: Any, folder: Folder, options: IntakeOptions) -> StoredAnswers:
     found = find_paths(paths).paths
     for path in found:
         check_stands(path)
     stamps = _stamps(found)
-    mark = {"sources": stamps, "options": asked.options, "byteorder": sys.byteorder}
-    stored = Stored.find(folder, mark)
+    mark = {"sources": stamps, "options": options.mark, "byteorder": sys.byteorder}
+    stored = StoredAnswers.find(folder, mark)
     if stored is not None:
-        refuse(stored.malformed, stored.n_rows, strict=asked.strict)
+        refuse(stored.malformed, stored.n_rows, strict=options.strict)
         return stored
     folder.clear()
     folder.make()
     try:
-        with speaking(folder.path):
-            meta = _write(found, folder, asked)
+        with folder_errors(folder.path):
+            meta = _write(found, folder, options)
             _check_unchanged(stamps, _stamps(found))
             with as_one(folder.answers / META) as file:
                 file.write(json.dumps({**meta, "format": FORMAT, "mark": mark}).encode())
@@ -188,7 +163,7 @@ def _ingest(paths: Any, folder: Folder, asked: Asked) -> Stored:
         if type(error).__module__.partition(".")[0] == "pyarrow":
             raise not_writable(folder.path, cast("Exception", error)) from error
         raise
-    return Stored.open(folder)
+    return StoredAnswers.open(folder)
 
 
 def _stamps(paths: Sequence[Path]) -> list[list[Any]]:
@@ -212,17 +187,17 @@ def _check_unchanged(before: list[list[Any]], after: list[list[Any]]) -> None:
             )
 
 
-def _write(paths: list[Path], folder: Folder, asked: Asked) -> dict[str, Any]:
+def _write(paths: list[Path], folder: Folder, options: IntakeOptions) -> dict[str, Any]:
     """Read, sort and write; return what is to be known of the outcome."""
-    files = open_files(paths, asked.layout, folder)
-    plan = make_plan(files, asked)
+    files = open_files(paths, options.layout, folder)
+    plan = make_plan(files, options)
     try:
-        read = read_all(files, plan, folder, asked)
+        read = read_all(files, plan, folder, options)
     except NotWholeNumbersError:
         # Ids that looked like whole numbers have become text: they are sorted as text from the start.
         folder.clear_spool()
         folder.make()
         plan = replace(plan, whole=False)
-        files = open_files(paths, asked.layout, folder)
-        read = read_all(files, plan, folder, asked)
-    return sort(read, plan, folder, asked, text=files[0].untyped)
+        files = open_files(paths, options.layout, folder)
+        read = read_all(files, plan, folder, options)
+    return sort(read, plan, folder, options, text=files[0].untyped)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trueup.core.arrays import Indices, Ints
-    from trueup.engines.disk.blocks import Stored
+    from trueup.engines.disk.blocks import StoredAnswers
     from trueup.io.question_data import QuestionData, QuestionDataRequest
 
 #: Ids that are looked up one by one; for more of them all are read.
 FEW = 1000
 
 
-def read_question_data(request: QuestionDataRequest, stored: Stored) -> QuestionData:
+def read_question_data(request: QuestionDataRequest, stored: StoredAnswers) -> QuestionData:
     """Read all columns and tables of a request."""
     return request.read(QuestionsById(stored.question_ids), stored.question_data)
 
@@ -37,7 +37,7 @@ class StoredIds(Ids):
 
     __slots__ = ("_all", "_stored")
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: StoredAnswers) -> None:
         self._stored = stored
         self._all: Any = None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,87 +12,89 @@ import numpy as np
 
 from trueup.answers.faults import two_variances
 from trueup.core.libraries import need
-from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool, in_turn
+from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool
 from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, common_type
 from trueup.engines.disk.numbers import NO_NUMBER, examples_of
-from trueup.engines.disk.rows import NotWholeNumbersError, Plan, Registry, prepare
+from trueup.engines.disk.rows import NotWholeNumbersError, Registry, RowPlan, prepare
+from trueup.engines.threads import in_turn
 from trueup.errors import AnswersError, counted, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import COMMA
-from trueup.io.question_data import QuestionColumns
 from trueup.io.readers.join import check_columns
 from trueup.io.readers.source import DECIMAL_REMEDY, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from trueup.answers.answers import Duplicates
     from trueup.core.arrays import Floats, Indices
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.files import File, Limits
     from trueup.engines.disk.folder import Folder
     from trueup.engines.disk.rows import Rows
+    from trueup.io.question_data import QuestionColumns
+    from trueup.io.read_options import ReadOptions
     from trueup.io.readers.delimited import Layout
 
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the caller wants."""
+class IntakeOptions:
+    """How files are read into a working folder."""
 
-    columns: dict[str, str]
-    duplicates: Duplicates
-    answer_variance: str | None
-    worker_variance: Any
-    group: str | None
-    covariates: tuple[str, ...]
-    gold: str | None
+    read: ReadOptions
+    columns: QuestionColumns
     layout: Layout
     strict: bool
     limits: Limits
     progress: Progress
 
     @property
-    def options(self) -> dict[str, Any]:
-        """All that changes the result."""
-        known = self.worker_variance
+    def mark(self) -> dict[str, Any]:
+        """All options that change the result."""
+        read, known = self.read, self.read.worker_variance
         if hasattr(known, "items"):
             pairs = sorted((repr(who), repr(variance)) for who, variance in known.items())
             known = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
         return {
-            **self.columns,
-            "duplicates": self.duplicates,
-            "answer_variance": self.answer_variance,
+            "question": read.question,
+            "worker": read.worker,
+            "answer": read.answer,
+            "duplicates": read.duplicates,
+            "answer_variance": read.answer_variance,
             "worker_variance": None if known is None else str(known),
-            "groups": self.group,
-            "covariates": list(self.covariates),
-            "gold": self.gold,
+            **self.columns._asdict(),
             "sep": self.layout.sep,
             "decimal": self.layout.decimal,
             "encoding": self.layout.encoding,
         }
 
 
-def make_plan(files: Sequence[File], asked: Asked) -> Plan:
+def make_plan(files: Sequence[File], options: IntakeOptions) -> RowPlan:
     """Find the columns that are wanted, and the types of the ids."""
-    known = asked.worker_variance if isinstance(asked.worker_variance, str) else None
-    variances = [name for name in (asked.answer_variance, known) if name]
+    read, columns = options.read, options.columns
+    known = read.worker_variance if isinstance(read.worker_variance, str) else None
     with labelled(files[0].label):
-        roles = choose(files[0].names, **asked.columns, panel=None, numbers=variances)
-    columns = QuestionColumns(asked.group, asked.covariates, asked.gold)
+        roles = choose(
+            files[0].names,
+            question=read.question,
+            worker=read.worker,
+            answer=read.answer,
+            panel=None,
+            numbers=[name for name in (read.answer_variance, known) if name],
+        )
     columns.check(files[0].names, roles.question, files[0].label)
     check_columns(files, [*roles.names, *columns.names])
-    return Plan(
+    return RowPlan(
         question=roles.question,
         worker=roles.worker,
         answer=roles.answer,
-        answer_variance=asked.answer_variance,
+        answer_variance=read.answer_variance,
         worker_variance=known,
-        group=asked.group,
-        covariates=asked.covariates,
-        gold=asked.gold,
-        decimal=asked.layout.decimal,
+        group=columns.groups,
+        covariates=columns.covariates,
+        gold=columns.gold,
+        decimal=options.layout.decimal,
         question_type=common_type(files, roles.question),
         worker_type=common_type(files, roles.worker),
         whole=files[0].untyped,
@@ -127,17 +128,16 @@ class Read:
     malformed: Malformed = field(default_factory=Malformed)
 
 
-def read_all(files: Sequence[File], plan: Plan, folder: Folder, asked: Asked) -> Read:
+def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: IntakeOptions) -> Read:
     """Read all files into buckets."""
     expected = max(sum(file.rows() for file in files), 1)
     pieces = min(MOST_FILES, 1 + expected // ROWS)
-    borders = Borders(_sampled(files, plan, asked.limits), pieces)
+    borders = Borders(_sampled(files, plan, options.limits), pieces)
     spool = Spool(folder.spool, "", plan.schema, len(borders))
     read = Read()
-    with ThreadPoolExecutor(asked.limits.threads) as pool:
-        for file in files:
-            _read_file(file, plan, borders, spool, pool, read, asked, expected)
-    refuse(read.malformed, read.n_rows, strict=asked.strict)
+    for file in files:
+        _read_file(file, plan, borders, spool, read, options, expected)
+    refuse(read.malformed, read.n_rows, strict=options.strict)
     if not len(read.workers):
         dropped = read.n_missing + read.malformed.count
         found = (
@@ -154,19 +154,18 @@ def read_all(files: Sequence[File], plan: Plan, folder: Folder, asked: Asked) ->
 
 def _read_file(
     file: File,
-    plan: Plan,
+    plan: RowPlan,
     borders: Borders,
     spool: Spool,
-    pool: ThreadPoolExecutor,
     read: Read,
-    asked: Asked,
+    options: IntakeOptions,
     expected: int,
 ) -> None:
     bad = Malformed()
 
     def numbered() -> Iterator[tuple[Any, int]]:
         first = 0
-        for batch in file.batches(plan.names, asked.limits, None if asked.strict else bad):
+        for batch in file.batches(plan.names, options.limits, None if options.strict else bad):
             yield batch, first
             first += len(batch)
 
@@ -174,17 +173,17 @@ def _read_file(
         return prepare(plan, *item, borders)
 
     with labelled(file.label):
-        for rows in in_turn(pool, go, numbered(), asked.limits.threads):
+        for rows in in_turn(go, numbered(), options.limits.threads, ahead=1):
             _take_in(rows, file, plan, spool, read)
-            if asked.strict and read.malformed.count:
+            if options.strict and read.malformed.count:
                 break
-            asked.progress("reading", min(read.n_rows / expected, 1.0))
+            options.progress("reading", min(read.n_rows / expected, 1.0))
     read.n_rows += bad.count
     read.malformed.add(bad.count, bad.examples)
-    refuse(read.malformed, read.n_rows, strict=asked.strict, so_far=True)
+    refuse(read.malformed, read.n_rows, strict=options.strict, so_far=True)
 
 
-def _take_in(rows: Rows, file: File, plan: Plan, spool: Spool, read: Read) -> None:
+def _take_in(rows: Rows, file: File, plan: RowPlan, spool: Spool, read: Read) -> None:
     """Give workers and groups the numbers they have in all files, and write the rows."""
     pyarrow = need("pyarrow", "files")
     read.n_rows += rows.n_rows
@@ -224,7 +223,7 @@ def _merge_known(known: Floats, number: Indices, read: Read, column: str) -> Non
     read.known[number] = np.where(np.isnan(old), known, old)
 
 
-def _sampled(files: Sequence[File], plan: Plan, limits: Limits) -> Any:
+def _sampled(files: Sequence[File], plan: RowPlan, limits: Limits) -> Any:
     """Return ids of questions from several places of the files."""
     pyarrow = need("pyarrow", "files")
     chosen = files[:: max(1, len(files) // PLACES)]

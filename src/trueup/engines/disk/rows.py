@@ -26,7 +26,7 @@ class NotWholeNumbersError(Exception):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RowPlan:
     """What is wanted of the files.
 
     Attributes
@@ -125,7 +125,7 @@ class Rows:
     cells: list[Cell] = field(default_factory=list)
 
 
-def prepare(plan: Plan, batch: Any, first: int, borders: Borders) -> Rows:
+def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
     """Make rows of a batch that begins with row `first` of its file."""
     pyarrow = need("pyarrow", "files")
     columns = dict(zip(plan.names, batch.columns, strict=True))
@@ -265,7 +265,7 @@ def _present(ids: Any) -> Bools:
     return present
 
 
-def _question_ids(plan: Plan, ids: Any) -> Any:
+def _question_ids(plan: RowPlan, ids: Any) -> Any:
     """Return ids as they are sorted."""
     pyarrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
     if pyarrow.types.is_dictionary(ids.type):

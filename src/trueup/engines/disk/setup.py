@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from trueup.core.progress import Progress
-    from trueup.engines.disk.blocks import Stored
+    from trueup.engines.disk.blocks import StoredAnswers
     from trueup.io.question_data import QuestionDataRequest
     from trueup.io.read_options import ReadOptions
 
@@ -59,24 +59,15 @@ def open_engine(
         held = _OPEN.pop(Path(folder.work_dir).absolute(), None)
         if held is not None:
             held.close()
-    columns: dict[str, Any] = {} if data is None else data.columns()._asdict()
     stored = ingest(
         source,
         folder.work_dir,
-        question=read.question,
-        worker=read.worker,
-        answer=read.answer,
-        duplicates=read.duplicates,
-        answer_variance=read.answer_variance,
-        worker_variance=read.worker_variance,
-        sep=read.sep,
-        decimal=read.decimal,
-        encoding=read.encoding,
+        read,
+        None if data is None else data.columns(),
         strict=folder.strict,
         memory_limit=folder.memory_limit,
         threads=threads,
         progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
-        **columns,
     )
     engine = DiskEngine(stored, threads=threads, **options)
     engine.on_close = weakref.finalize(engine, _give_back, stored, keep=folder.keep)
@@ -92,7 +83,7 @@ def leave_folder(engine: DiskEngine) -> None:
     engine.problem.close()
 
 
-def _give_back(stored: Stored, *, keep: bool) -> None:
+def _give_back(stored: StoredAnswers, *, keep: bool) -> None:
     """Leave the folder empty, or with what was read where it is to be kept."""
     if not keep:
         stored.folder.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,9 @@ from trueup.answers.faults import listed_answers, repeated_answers
 from trueup.core.arrays import narrow
 from trueup.core.libraries import need
 from trueup.core.sampling import id_hashes
-from trueup.engines.disk.buckets import in_turn, small_enough
+from trueup.engines.disk.buckets import small_enough
 from trueup.engines.disk.folder import ANSWERS
-from trueup.engines.memory import load_libraries
+from trueup.engines.threads import in_turn
 from trueup.errors import AnswersError, quoted
 from trueup.io.question_data.match import (
     missing_covariates,
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.folder import Folder
-    from trueup.engines.disk.reading import Asked, Read
-    from trueup.engines.disk.rows import Plan
+    from trueup.engines.disk.reading import IntakeOptions, Read
+    from trueup.engines.disk.rows import RowPlan
 
 # Answers that a message about repeated ones names.
 NAMED = 3
@@ -64,7 +63,9 @@ class _Part:
     repeated: list[tuple[object, int]]
 
 
-def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) -> dict[str, Any]:
+def sort(
+    read: Read, plan: RowPlan, folder: Folder, options: IntakeOptions, *, text: bool
+) -> dict[str, Any]:
     """Sort bucket after bucket and write what comes out."""
     pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
     ids = without_nul(plan.worker, read.workers.values) if text else read.workers.values
@@ -72,7 +73,7 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
     order = sort_order(ids)
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order], rank[-1] = np.arange(len(order)), -1
-    known = _variances(read, order, Ids(ids.take(order)), asked)
+    known = _variances(read, order, Ids(ids.take(order)), options)
     total = sum(bucket.rows for bucket in read.buckets)
     kind = pyarrow.int64() if plan.whole else plan.question_type
     done = n_duplicates = 0
@@ -80,7 +81,7 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
 
     def go(bucket: Bucket) -> tuple[Bucket, _Part]:
         try:
-            part = _settled(bucket.table(), plan, rank, asked.duplicates, kind)
+            part = _settled(bucket.table(), plan, rank, options.read.duplicates, kind)
         except _TwoLabelsError as error:
             question, *codes = error.args
             first, second = (read.groups.values[code].as_py() for code in codes)
@@ -90,19 +91,18 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
             without_nul(plan.question, part.ids)
         return bucket, part
 
-    load_libraries()
     cut = (part for bucket in read.buckets for part in small_enough(bucket))
-    threads = asked.limits.threads
-    with _Writer(folder.answers, plan, kind) as writer, ThreadPoolExecutor(threads) as pool:
-        for bucket, part in in_turn(pool, go, cut, threads):
+    threads = options.limits.threads
+    with _Writer(folder.answers, plan, kind) as writer:
+        for bucket, part in in_turn(go, cut, threads, ahead=1):
             n_duplicates += part.n_duplicates
             repeated += part.repeated[: NAMED - len(repeated)]
-            if not (n_duplicates and asked.duplicates == "error"):
+            if not (n_duplicates and options.read.duplicates == "error"):
                 writer.add(part)
             bucket.path.unlink()
             done += bucket.rows
-            asked.progress("sorting", done / total)
-        if n_duplicates and asked.duplicates == "error":
+            options.progress("sorting", done / total)
+        if n_duplicates and options.read.duplicates == "error":
             raise _repeated(n_duplicates, repeated, ids.take(order))
         if known is not None:
             known.tofile(folder.answers / "worker_variance.f64")
@@ -128,7 +128,7 @@ def sort(read: Read, plan: Plan, folder: Folder, asked: Asked, *, text: bool) ->
     }
 
 
-def _settled(table: Any, plan: Plan, rank: Indices, duplicates: Duplicates, kind: Any) -> _Part:
+def _settled(table: Any, plan: RowPlan, rank: Indices, duplicates: Duplicates, kind: Any) -> _Part:
     """Sort the rows of a bucket by question and worker, settle repeated answers, centre."""
     column = {name: table.column(name).combine_chunks() for name in table.column_names}
     coded = column["question"].dictionary_encode()
@@ -213,8 +213,8 @@ def _one_group(codes: Indices, question: Indices, ids: Any) -> Indices:
     """Return the group of each question, -1 where it has none."""
     group, row = one_label(codes, question, len(ids))
     if row is not None:
-        asked = int(question[row])
-        raise _TwoLabelsError(ids[asked].as_py(), int(codes[row]), int(group[asked]))
+        options = int(question[row])
+        raise _TwoLabelsError(ids[options].as_py(), int(codes[row]), int(group[options]))
     return group.astype(np.int32)
 
 
@@ -239,9 +239,9 @@ def _repeated(count: int, repeated: list[tuple[object, int]], workers: Any) -> A
     return repeated_answers(count, f"first {pairs}")
 
 
-def _variances(read: Read, order: Ints, ids: Ids, asked: Asked) -> Floats | None:
+def _variances(read: Read, order: Ints, ids: Ids, options: IntakeOptions) -> Floats | None:
     """Return the known variance of each worker in the order of their ids."""
-    given = asked.worker_variance
+    given = options.read.worker_variance
     if given is None:
         return None
     if isinstance(given, str):
@@ -259,7 +259,7 @@ def _variances(read: Read, order: Ints, ids: Ids, asked: Asked) -> Floats | None
 class _Writer:
     """The files of the folder, written as the questions come."""
 
-    def __init__(self, folder: Path, plan: Plan, kind: Any) -> None:
+    def __init__(self, folder: Path, plan: RowPlan, kind: Any) -> None:
         pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
         names = ["indptr.i64", "workers.i32", "values.f64", "centre.f64", "std.f64", "hash.u64"]
         names += ["precision.f64"] if plan.answer_variance else []
@@ -339,7 +339,7 @@ def _finish_groups(folder: Path, labels: Any, *, text: bool) -> None:
     parquet.write_table(pyarrow.table({"group": ids}), folder / "group_labels.parquet")
 
 
-def _check_covariates(folder: Path, plan: Plan) -> None:
+def _check_covariates(folder: Path, plan: RowPlan) -> None:
     """Check that every question has a value of each covariate."""
     for k, name in enumerate(plan.covariates):
         missing = np.isnan(np.fromfile(folder / f"covariate-{k}.f64"))

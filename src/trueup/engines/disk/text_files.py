@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
 from trueup.engines.disk.files import BATCH, BUFFER, EACH, EXAMPLES, File, Malformed
-from trueup.engines.disk.folder import not_writable, speaking
+from trueup.engines.disk.folder import folder_errors, not_writable
 from trueup.errors import AnswersError, TrueupError, counted, quoted
 from trueup.io.formats import COMPRESSION, ZSTD
 from trueup.io.readers.delimited import (
@@ -264,5 +264,5 @@ def _copying(path: Path, folder: Folder) -> Iterator[tuple[Path, _Copy]]:
     folder.make()
     number = len(list(folder.spool.glob("unpacked-*")))
     copy = folder.spool / f"unpacked-{number}{Path(path.name.removesuffix(ZSTD)).suffix}"
-    with speaking(folder.path), copy.open("wb") as file:
+    with folder_errors(folder.path), copy.open("wb") as file:
         yield copy, _Copy(file, folder.path)

@@ -7,7 +7,6 @@ the driver says so (`check_faults`): an error on an executor would be tried agai
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +40,7 @@ VISITED = (
 )
 
 
-class Plan(NamedTuple):
+class BlockPlan(NamedTuple):
     """How blocks are made.
 
     Attributes
@@ -101,7 +100,7 @@ def _whole_questions(batches: Iterable[Any], size: int) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
-def _store(plan: Plan, part: int, number: int, rows: Any) -> Any:
+def _store(plan: BlockPlan, part: int, number: int, rows: Any) -> Any:
     """Make the row of a block; None if no question of it has an answer."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -273,8 +272,7 @@ def _read(row: Mapping[str, Any], reader: Reader) -> Row:
         centre=centres,
         given=given,
     )
-    if CompleteBlock.fits(block):
-        block = CompleteBlock(**{each.name: getattr(block, each.name) for each in fields(block)})
+    block = CompleteBlock.if_complete(block)
     hashes = _array(row["hashes"].as_buffer(), np.uint64, questions)
     known = {}
     if reader.names:
@@ -301,7 +299,7 @@ def unpack(data: bytes) -> dict[str, NDArray[Any]]:
         return dict(arrays)
 
 
-def check_faults(about: list[Any], n_answers: int, plan: Plan, duplicates: str) -> int:
+def check_faults(about: list[Any], n_answers: int, plan: BlockPlan, duplicates: str) -> int:
     """Refuse answers that the blocks could not take; return how many were repeated."""
     found: dict[str, tuple[int, list[Any]]] = {}
     for row in about:

@@ -3,7 +3,7 @@
 A pass is one `mapInArrow` job over the blocks. The visit travels with the job, every partition adds up what its blocks
 bring, and the driver adds up the partitions in order; with very many workers Spark adds them up, each executor a share
 of the workers. Numbers of questions are not kept anywhere: they are made again from their recipes
-(`trueup.engines.spark.recipes`), so that a pass depends on nothing that an executor could lose.
+(`trueup.engines.spark.vectors`), so that a pass depends on nothing that an executor could lose.
 
 Only DataFrame operations are used, hence it works with Spark Connect, too.
 """
@@ -18,9 +18,8 @@ import numpy as np
 
 from trueup.engines import vectors
 from trueup.engines.one_panel import OnePanel
-from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, Plan, Reader, check_faults
-from trueup.engines.spark.intake import take_census
-from trueup.engines.spark.recipes import Draw, Layer, Number, Step, Stored, Written, frozen
+from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, BlockPlan, Reader, check_faults
+from trueup.engines.spark.intake import check_rows
 from trueup.engines.spark.tasks import (
     GATHERED,
     SENT,
@@ -31,8 +30,10 @@ from trueup.engines.spark.tasks import (
     visitor,
     writer,
 )
+from trueup.engines.spark.vectors import Draw, Layer, Number, Step, StoredVector, Written, frozen
 from trueup.errors import AnswersError, TrueupError, option, quoted
 from trueup.io.question_data import QuestionDataRequest
+from trueup.io.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Journal, Kept, Sweep, Visit
-    from trueup.engines.spark.recipes import Recipe
+    from trueup.engines.spark.vectors import Recipe
     from trueup.io.table import Ids
 
 #: Answers of a block: rows of about two megabytes, which the JVM copies more than once on their way.
@@ -86,14 +87,14 @@ class SparkProblem(OnePanel):
         raise TrueupError("counts: stay on the cluster. Ask for est.questions, a frame there.")
 
 
-class Elsewhere:
+class OnCluster:
     """What stands for something that is not on this machine: it can be carried about, but not used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Elsewhere, (self._name,)
+        return OnCluster, (self._name,)
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute not in ("__array__", "__array_interface__"):
@@ -128,12 +129,8 @@ class SparkEngine:
     ----------
     frame : Spark DataFrame
         One answer per row, in any order. Missing answers are dropped and counted.
-    question, worker, answer : str
-        Names of the columns; `task`, `worker`, `label` are recognised as well.
-    duplicates : {"error", "mean"}
-        What to do when a worker answered a question more than once.
-    answer_variance, worker_variance
-        As in `Answers.from_frame`.
+    read : ReadOptions, optional
+        Columns, known variances, and what to do when a worker answered a question more than once: "error" or "mean".
     question_data : QuestionDataRequest, optional
         Groups, covariates and gold truths: columns of the frame, or tables by question id.
     partitions : int, optional
@@ -148,40 +145,28 @@ class SparkEngine:
     def __init__(
         self,
         frame: DataFrame,
+        read: ReadOptions | None = None,
         *,
-        question: str = "question",
-        worker: str = "worker",
-        answer: str = "answer",
-        duplicates: str = "error",
-        answer_variance: str | None = None,
-        worker_variance: str | Mapping[Any, float] | None = None,
         question_data: QuestionDataRequest | None = None,
         partitions: int | None = None,
         block_answers: int = BLOCK_ANSWERS,
     ) -> None:
         _check_frame(frame)
-        _check_duplicates(duplicates)
+        read = read or ReadOptions()
+        _check_duplicates(read.duplicates)
         request = question_data or QuestionDataRequest()
         request.check_by_id(available=frame.columns)
-        census = take_census(
-            frame,
-            question=question,
-            worker=worker,
-            answer=answer,
-            answer_variance=answer_variance,
-            worker_variance=worker_variance,
-            columns=request.columns(frame.columns),
-        )
-        ids = census.worker_ids
-        known = census.question_data.with_tables(request, frame.columns, census.rows)
-        parts = partitions or _partitions(frame, census.n_answers)
-        plan = Plan(ids.values, max(block_answers, len(ids)), known)
-        rows = census.rows.repartition(parts, "question")
+        checked = check_rows(frame, read, request.columns(frame.columns))
+        ids = checked.worker_ids
+        known = checked.question_data.with_tables(request, frame.columns, checked.rows)
+        parts = partitions or _partitions(frame, checked.n_answers)
+        plan = BlockPlan(ids.values, max(block_answers, len(ids)), known)
+        rows = checked.rows.repartition(parts, "question")
         rows = rows.sortWithinPartitions("question", "worker", "answer")
         blocks = rows.mapInArrow(plan.maker(), STORED).persist()
         try:
             about = blocks.select(*ABOUT).collect()
-            n_duplicates = check_faults(about, census.n_answers, plan, duplicates)
+            n_duplicates = check_faults(about, checked.n_answers, plan, read.duplicates)
         except BaseException:
             _forget(blocks)
             raise
@@ -191,22 +176,22 @@ class SparkEngine:
             n_questions=sum(row["questions"] for row in about),
             n_answers=n_answers,
             worker_ids=ids,
-            worker_variance=census.worker_variance,
-            n_rows=census.n_rows,
-            n_missing=census.n_missing,
+            worker_variance=checked.worker_variance,
+            n_rows=checked.n_rows,
+            n_missing=checked.n_missing,
             n_duplicates=n_duplicates,
         )
         self._stored = _Stored(blocks, parts, Reader(len(ids), unit, known.names))
-        self.answer_variance = np.nan if answer_variance is None else 1.0 / unit
+        self.answer_variance = np.nan if read.answer_variance is None else 1.0 / unit
         self.question_vectors = known.question_vectors
-        self._question_type = census.rows.schema["question"].dataType
+        self._question_type = checked.rows.schema["question"].dataType
         self._n_workers = len(ids)
         self._layer = Layer()
         self._recipes: dict[str, Recipe] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Stay behind when a visit that knows the engine is sent to the cluster."""
-        return Elsewhere, ("engine",)
+        return OnCluster, ("engine",)
 
     @property
     def n_workers(self) -> int:
@@ -271,7 +256,7 @@ class SparkEngine:
 
     def kept(self, name: str) -> Floats:
         """Return what stands for the vector and raises an error when it is looked at: it stays on the cluster."""
-        return cast("Floats", Elsewhere(name))
+        return cast("Floats", OnCluster(name))
 
     def draw(self, seed: int) -> None:
         """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
@@ -324,7 +309,7 @@ class SparkEngine:
         )
 
     def _known(self, reads: Sequence[str]) -> dict[str, Recipe]:
-        stored = {name: Stored(name) for name in self._stored.reader.names}
+        stored = {name: StoredVector(name) for name in self._stored.reader.names}
         recipes = {**stored, **self._recipes}
         return {name: recipes[name] for name in reads if name in recipes}
 

@@ -19,6 +19,7 @@ from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.columns import choose
 from trueup.io.numbers import MISSING_TEXTS, or_other_column
 from trueup.io.question_data.match import unusable
+from trueup.io.read_options import check_reading
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
     from trueup.io.columns import Roles
     from trueup.io.question_data import QuestionColumns
+    from trueup.io.read_options import ReadOptions
 
 NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)"
 # Java reads these: i for either case, U for spaces of any script.
@@ -42,7 +44,7 @@ QUESTION, WORKER, ANSWER, VARIANCE, KNOWN = "question", "worker", "answer", "var
 
 
 @dataclass(frozen=True, eq=False)
-class Census:
+class CheckedRows:
     """A table of answers that have been looked at.
 
     Attributes
@@ -69,35 +71,22 @@ class Census:
     n_answers: int
 
 
-def take_census(
-    frame: DataFrame,
-    *,
-    question: str,
-    worker: str,
-    answer: str,
-    answer_variance: str | None,
-    worker_variance: str | Mapping[Any, float] | None,
-    columns: QuestionColumns,
-) -> Census:
+def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) -> CheckedRows:
     """Look at all rows once: find the workers, count what is missing, refuse what cannot be used.
 
     The labels of groups take one more look at their column.
     """
     need("pyspark", "spark")
+    answer_variance, worker_variance = read.answer_variance, read.worker_variance
+    check_reading(read.duplicates, answer_variance, worker_variance)
     known = worker_variance if isinstance(worker_variance, str) else None
-    if answer_variance is not None and worker_variance is not None:
-        raise AnswersError(
-            "worker_variance, answer_variance: give one of them. Add a worker's own variance to "
-            "that of its answers if both are known."
-        )
-    variances = [name for name in (answer_variance, known) if name is not None]
     roles = choose(
         frame.columns,
-        question=question,
-        worker=worker,
-        answer=answer,
+        question=read.question,
+        worker=read.worker,
+        answer=read.answer,
         panel=None,
-        numbers=variances,
+        numbers=[name for name in (answer_variance, known) if name is not None],
     )
     columns.check(frame.columns, roles.question)
     numbers = {ANSWER: roles.answer}
@@ -114,7 +103,7 @@ def take_census(
     _check(frame, roles, numbers, counts)
     if columns.groups is not None:
         question_data = question_data._replace(labels=_labels(table, columns.groups))
-    return _census(table, counts, numbers, worker_variance, question_data)
+    return _checked(table, counts, numbers, worker_variance, question_data)
 
 
 def _table(
@@ -329,13 +318,13 @@ def fault(
     )
 
 
-def _census(
+def _checked(
     table: DataFrame,
     counts: Any,
     numbers: Mapping[str, str],
     worker_variance: Any,
     question_data: SparkQuestionData,
-) -> Census:
+) -> CheckedRows:
     """Put the workers in order, and what is known of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -348,7 +337,7 @@ def _census(
     wanted = table[ANSWER].isNotNull()
     if question_data.column_of:
         wanted |= table[QUESTION].isNotNull()
-    return Census(
+    return CheckedRows(
         rows=table.where(wanted).select(*needed, *question_data.column_of),
         worker_ids=Ids(ids),
         worker_variance=_known(counts, Ids(ids), numbers, worker_variance),

@@ -21,14 +21,4 @@ def open_engine(
     partitions: int | None,
 ) -> SparkEngine:
     """Cut the answers of a Spark DataFrame into blocks on the cluster."""
-    return SparkEngine(
-        frame,
-        question=read.question,
-        worker=read.worker,
-        answer=read.answer,
-        duplicates=read.duplicates,
-        answer_variance=read.answer_variance,
-        worker_variance=read.worker_variance,
-        partitions=partitions,
-        question_data=data,
-    )
+    return SparkEngine(frame, read, question_data=data, partitions=partitions)

@@ -16,7 +16,7 @@ from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.protocol import Sweep
 from trueup.engines.reduction import Reduction
 from trueup.engines.spark.blocks import one_row, pack, read_ids, unpack, write_ids
-from trueup.engines.spark.recipes import Kitchen
+from trueup.engines.spark.vectors import BlockVectors
 from trueup.errors import TrueupError
 from trueup.io.table import Ids
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Kept
     from trueup.engines.spark.blocks import Reader
     from trueup.engines.spark.engine import SparkEngine
-    from trueup.engines.spark.recipes import Layer, Recipe, Step
+    from trueup.engines.spark.vectors import Layer, Recipe, Step
 
     #: What `mapInArrow` takes: record batches of a partition in, others out.
     Task: TypeAlias = Callable[[Iterable[Any]], Iterator[Any]]
@@ -51,9 +51,9 @@ def visitor(step: Step, reader: Reader, n_workers: int, shares: list[int]) -> Ta
         try:
             for row in reader.rows(batches):
                 part = row.part
-                kitchen = Kitchen(row.block, row.hashes, row.known)
-                found = kitchen.visit(step)
-                reduction.add(kitchen.block(step.layer), found)
+                made = BlockVectors(row.block, row.hashes, row.known)
+                found = made.visit(step)
+                reduction.add(made.block(step.layer), found)
                 written |= set(found.questions or ())
         except TrueupError as error:
             yield one_row(
@@ -115,11 +115,11 @@ def gatherer(
         import pyarrow as pa
 
         for row in reader.rows(batches):
-            kitchen = Kitchen(row.block, row.hashes, row.known)
-            block = kitchen.block(layer)
+            made = BlockVectors(row.block, row.hashes, row.known)
+            block = made.block(layer)
             questions = np.arange(block.n_questions)
             if inside is not None:
-                questions = np.flatnonzero(inside(block, kitchen.kept(reads)))
+                questions = np.flatnonzero(inside(block, made.kept(reads)))
             if not len(questions):
                 continue
             arrays = chosen_arrays(block, questions)
@@ -138,7 +138,7 @@ def writer(step: Step, reader: Reader, columns: dict[str, str]) -> Task:
 
         kinds = {"double": pa.float64(), "long": pa.int64(), "boolean": pa.bool_()}
         for row in reader.rows(batches):
-            found = Kitchen(row.block, row.hashes, row.known).visit(step).questions or {}
+            found = BlockVectors(row.block, row.hashes, row.known).visit(step).questions or {}
             arrays = [read_ids(row.ids)]
             for name, kind in columns.items():
                 values = np.asarray(found[name])

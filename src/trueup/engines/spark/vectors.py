@@ -40,7 +40,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredVector:
     """A vector that is stored with the questions."""
 
     name: str
@@ -77,7 +77,7 @@ class Written:
     name: str
 
 
-Recipe: TypeAlias = Number | Draw | Stored | Written
+Recipe: TypeAlias = Number | Draw | StoredVector | Written
 
 
 def frozen(function: Any) -> Any:
@@ -116,7 +116,7 @@ def _frozen(function: Any, done: dict[int, Any]) -> Any:
     return done[id(function)]
 
 
-class Kitchen:
+class BlockVectors:
     """A block, and all that recipes make of it, each made once.
 
     Parameters
@@ -161,7 +161,7 @@ class Kitchen:
                 return np.full(self._block.n_questions, value)
             case Draw(seed):
                 return drawn(self._hashes, seed)
-            case Stored(name):
+            case StoredVector(name):
                 return self._stored[name]
             case Written(step, name):
                 return np.asarray((self.visit(step).questions or {})[name], dtype=np.float64)
