@@ -1,4 +1,4 @@
-"""estimate(): answers in, truths out."""
+"""estimate(): answers in, truths out. Its keywords are declared in `trueup.request`, for all doors."""
 
 from __future__ import annotations
 

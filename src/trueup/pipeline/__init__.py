@@ -1,1 +1,4 @@
-"""The two steps joined: aggregation, variance, shrinkage, calibration, on any engine."""
+"""The two steps joined, on any engine: `solve` runs aggregation, variance, shrinkage and calibration.
+
+Comes from an engine and a `Plan` (`trueup.request`), goes to `findings` and `result` as a `Solution`.
+"""
