@@ -12,22 +12,20 @@ runs over all panels in the same few passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from trueup.answers import panels
-from trueup.answers.block import Block
 from trueup.answers.build import build
-from trueup.answers.dense_block import CompleteBlock
-from trueup.core.arrays import narrow
+from trueup.answers.cut import BLOCK_ANSWERS, cut_blocks
 from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from trueup.answers.block import Block
     from trueup.answers.origin import Origin
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.io.table import Ids, Table
@@ -36,8 +34,6 @@ Duplicates = Literal["error", "mean", "first"]
 
 # Options of `from_file` that say how a file is read.
 FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
-# Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
-BLOCK_ANSWERS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,46 +342,8 @@ class Answers:
         return matrix
 
     def blocks(self, size: int = BLOCK_ANSWERS) -> list[Block]:
-        """Cut the questions into blocks of about `size` answers, between panels where possible.
-
-        The cuts depend on the answers alone, so that the number of threads changes no result.
-        """
-        # Sums per worker must not outweigh the answers.
-        size = max(size, self.n_workers // self.n_panels)
-        starts = [0]
-        while starts[-1] < self.n_questions:
-            start = starts[-1]
-            target = int(self.indptr[start]) + size
-            stop = max(int(np.searchsorted(self.indptr, target, side="right")) - 1, start + 1)
-            stop = min(stop, self.n_questions)
-            border = self.panel_questions[
-                np.searchsorted(self.panel_questions, stop, side="right") - 1
-            ]
-            starts.append(int(border) if border > start else stop)
-        return [self._block(start, stop) for start, stop in pairwise(starts)]
-
-    def _block(self, start: int, stop: int) -> Block:
-        here = slice(int(self.indptr[start]), int(self.indptr[stop]))
-        first_panel = int(np.searchsorted(self.panel_questions, start, side="right")) - 1
-        last_panel = int(np.searchsorted(self.panel_questions, stop - 1, side="right"))
-        first, last = self.panel_workers[[first_panel, last_panel]].tolist()
-        workers = self.workers[here]
-        largest = max(here.stop - here.start, last - first)
-        inside = np.clip(self.panel_questions[first_panel : last_panel + 1], start, stop)
-        block = Block(
-            indptr=narrow(self.indptr[start : stop + 1] - here.start, largest),
-            workers=narrow(workers - first if first else workers, largest),
-            values=self.values[here],
-            precision=None if self.precision is None else self.precision[here],
-            n_workers=last - first,
-            start=start,
-            first_worker=first,
-            panel_questions=inside - start,
-            first_panel=first_panel,
-            centre=self.centre[start:stop],
-            given=None if self.given is None else self.given[here],
-        )
-        return CompleteBlock.if_complete(block)
+        """Cut the questions into blocks of about `size` answers. See `trueup.answers.cut`."""
+        return cut_blocks(self, size)
 
     # -- panels ------------------------------------------------------------------------------------
 

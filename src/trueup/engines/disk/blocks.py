@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers.answers import BLOCK_ANSWERS
 from trueup.answers.block import Block
+from trueup.answers.cut import BLOCK_ANSWERS
 from trueup.answers.dense_block import CompleteBlock
 from trueup.core.arrays import narrow
 from trueup.core.libraries import need
