@@ -77,12 +77,12 @@ class Message(str):
 
 
 def option(name: str, value: object = ...) -> Message:
-    """Mention a keyword with a value, by default any.
+    """Mention a keyword with a value, by default any; None mentions its name alone.
 
     Examples
     --------
-    >>> print("Pass " + option("decimal", ",") + " or " + option("encoding") + ".")
-    Pass decimal="," or encoding=....
+    >>> print("Pass " + option("decimal", ",") + " or " + option("encoding") + ", or drop " + option("sep", None))
+    Pass decimal="," or encoding=..., or drop sep
     """
     return Message(Mention(name, value))
 

@@ -157,9 +157,9 @@ def unfit_truth(
         f"question {quoted(question)} has the truth {truth:g}, but {rule}.",
         argument=argument,
         remedy="Mend or remove it, or change "
-        + option("transform")
+        + option("transform", None)
         + " or "
-        + option("bounds")
+        + option("bounds", None)
         + ".",
     )
 

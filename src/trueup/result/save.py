@@ -105,7 +105,9 @@ def _variance(variance: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
         return variance, {}
     if callable(variance):
         raise TrueupError(
-            "save: " + option("variance") + " is a function of your own, and a file holds no code.",
+            "save: "
+            + option("variance", None)
+            + " is a function of your own, and a file holds no code.",
             remedy="Name a rule or give numbers.",
         )
     numbers = np.asarray(variance, dtype=np.float64)
