@@ -10,7 +10,7 @@ from evidence.second_step.cell_tables import first_few, group_by, mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import CATD_PAPER, SETS
 from evidence.second_step.rules import OURS, Ours, Without
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import Mixture, Normal
 from trueup.study.harness import SecondStep
 from trueup.study.sources import Synthetic
@@ -102,7 +102,7 @@ def ablation(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Without one piece at a time, least useful first",
                 [
                     "piece", "what it does", "mean change of the ratio", "largest cost", "±", "where",
@@ -159,11 +159,11 @@ def _summary(rows: Sequence[dict[str, Any]], piece: str, what: str) -> list[obje
     ]  # fmt: skip
 
 
-def _largest(rows: Sequence[dict[str, Any]], most: int = 25) -> Table:
+def _largest(rows: Sequence[dict[str, Any]], most: int = 25) -> PageTable:
     """List where removing a piece helps most, then where it costs most."""
     order = sorted(rows, key=lambda row: row["change"])
     shown = [*order[: most // 2], *order[: -(most // 2) - 1 : -1]]
-    return Table(
+    return PageTable(
         "Where removing a piece helps most, and where it costs most",
         ["piece", "data", "first step", "ratio with it", "change without", "±", "change of coverage"],
         [

@@ -13,7 +13,7 @@ import numpy as np
 from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import lines
 from evidence.second_step.rules import OURS, SHIPPED
-from trueup.report.page import Figure, Table
+from trueup.report.page import Figure, PageTable
 from trueup.shrinkage.normal import CAUTION
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def caution_figure(rows: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-def caution_table(rows: Sequence[dict[str, Any]]) -> Table:
+def caution_table(rows: Sequence[dict[str, Any]]) -> PageTable:
     """List the mean ratio at each factor."""
     found = {(row["data"], row["factor"]): round(row["ratio"], 3) for row in rows}
     names = sorted(
         {row["data"] for row in rows} - {ALL}, key=lambda name: -found[name, FACTORS[-1]]
     )
-    return Table(
+    return PageTable(
         "Mean ratio of risks at each caution factor",
         ["data", *(str(factor) for factor in FACTORS)],
         [[name, *(found[name, factor] for factor in FACTORS)] for name in (*names, ALL)],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.second_step.rules import OURS
-from trueup.report.page import Table
+from trueup.report.page import PageTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ def median(values: Iterable[float]) -> float:
     return float(np.median(list(values)))
 
 
-def worst_cells(cells: Sequence[StudyCell], steps: Sequence[str], title: str = "") -> Table:
+def worst_cells(cells: Sequence[StudyCell], steps: Sequence[str], title: str = "") -> PageTable:
     """Return a table of the cells in which ours does worst, with the other second steps."""
     groups: dict[Key, dict[str, StudyCell]] = {}
     for cell in cells:
@@ -89,7 +89,7 @@ def worst_cells(cells: Sequence[StudyCell], steps: Sequence[str], title: str = "
         )  # fmt: skip
     heads = ["data", "first step", "n", "m", OURS, "±", "errors above 1"]
     heads += [*others, "best linear", "its B", "coverage"]
-    return Table(title or f"The {len(rows)} worst of {len(worst)} cells for ours", heads, rows)
+    return PageTable(title or f"The {len(rows)} worst of {len(worst)} cells for ours", heads, rows)
 
 
 def first_few(values: Sequence[str], most: int = 4) -> str:

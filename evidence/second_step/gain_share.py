@@ -12,7 +12,7 @@ from evidence.second_step.charts import lines
 from evidence.second_step.rules import OURS, Ours
 from trueup.core.arrays import segment_sum
 from trueup.datasets.simulate import simulate
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.study.harness import SecondStep, losses_of, ratio_error, seed_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def share_of_gain(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Ratio of risks of ours and of the Bayes rule, largest first",
                 ["true values", "n", "m", "ours", "±", "Bayes", "±", "share of the gain"],
                 shown,

@@ -13,7 +13,7 @@ from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.pipeline.calibration import calibrate
 from trueup.pipeline.shrink import second_step
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import Adaptive
 from trueup.study.harness import LEVEL
 from trueup.study.sources import Drawn, Synthetic
@@ -99,7 +99,7 @@ def gold_questions(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "With and without known truths, largest increase of the squared error first",
                 [
                     "data", "first step", "known", "draws", "MSE with / without", "±", "coverage without",

@@ -16,7 +16,7 @@ from trueup.algorithms.registry import find
 from trueup.datasets.simulate import simulate
 from trueup.pipeline.auto_method import CANDIDATES, choose
 from trueup.pipeline.shrink import second_step
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import Adaptive
 from trueup.study.harness import losses_of, ratio_error, seed_of
 from trueup.study.sources import Drawn, Synthetic
@@ -162,7 +162,7 @@ def first_step_choice(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Risk relative to the best first step of the cell in hindsight, worst cells of auto first",
                 ["data", "n", "m", *names, "± of auto", "best", f"{DEFAULT} kept"],
                 shown,

@@ -8,7 +8,7 @@ from evidence.second_step.cell_tables import cell_label, clearly_above, first_fe
 from evidence.second_step.charts import lines
 from evidence.second_step.context import TRUTHS
 from evidence.second_step.rules import KnownVariance
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import EBE, Mixture, Normal
 from trueup.study.harness import SecondStep
 from trueup.study.sources import Synthetic
@@ -81,7 +81,7 @@ def known_variance(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Ratios of risks and their standard errors, smallest gain of the normal prior first",
                 ["true values", "m", JAMES_STEIN, "±", NORMAL, "±", MIXTURE, "±"],
                 rows,

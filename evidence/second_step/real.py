@@ -19,7 +19,7 @@ from evidence.second_step.charts import lines
 from evidence.second_step.context import CATD_PAPER, SETS, Point
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Ours
 from trueup.errors import TrueupError
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.study.harness import SecondStep
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _figures(cells: Sequence[StudyCell], names: Sequence[str]) -> list[Figure]:
     ]
 
 
-def _summary(cells: Sequence[StudyCell], names: Sequence[str]) -> Table:
+def _summary(cells: Sequence[StudyCell], names: Sequence[str]) -> PageTable:
     """Return a table of the cells that shrinkage can and cannot help, by data set."""
     rows = []
     for (source,), each in group_by(cells, "source").items():
@@ -157,7 +157,7 @@ def _summary(cells: Sequence[StudyCell], names: Sequence[str]) -> Table:
         heads += [f"{step}: above 1", "worst", "mean"]
     heads += ["best linear", "cells B <= 0", *(f"{step}: mean" for step in names), f"{OURS}: worst"]
     title = "Cells in which shrinking can help, and the others"
-    return Table(title, heads, [row for _, row in rows])
+    return PageTable(title, heads, [row for _, row in rows])
 
 
 def _mean(cells: Sequence[StudyCell]) -> float:
@@ -168,7 +168,7 @@ def _worst(cells: Sequence[StudyCell]) -> float:
     return round(max((cell.ratio for cell in cells), default=float("nan")), 3)
 
 
-def _by_method(cells: Sequence[StudyCell]) -> Table:
+def _by_method(cells: Sequence[StudyCell]) -> PageTable:
     """Return a table of the ratios of each first step, averaged over m."""
     workers = sorted({cell.n for cell in cells})
     rows = []
@@ -185,14 +185,14 @@ def _by_method(cells: Sequence[StudyCell]) -> Table:
             row.append(" / ".join(f"{value:.2f}" for value in (*figures, best)) + star)
         rows.append((mean(c.ratio for c in _of(each, OURS)), row))
     rows.sort(key=lambda pair: -pair[0])
-    return Table(
+    return PageTable(
         f"{PRINTED} / {RIGHT} / {OURS} / best linear, averaged over m; a star: B <= 0 in at least half of the cells",
         ["data", "first step", *(f"n={n}" for n in workers)],
         [row for _, row in rows],
     )
 
 
-def _share_of_oracle(cells: Sequence[StudyCell]) -> Table:
+def _share_of_oracle(cells: Sequence[StudyCell]) -> PageTable:
     rows = []
     for (method,), each in group_by(_of(cells, OURS), "method").items():
         worth = [cell for cell in each if cell.oracle_b > 0 and 1 - cell.oracle > GAIN]
@@ -200,20 +200,20 @@ def _share_of_oracle(cells: Sequence[StudyCell]) -> Table:
         share = sum(1 - cell.ratio for cell in worth) / best if worth else float("nan")
         rows.append([method, len(worth), round(share, 2)])
     rows.sort(key=lambda row: float(str(row[2])))
-    return Table(
+    return PageTable(
         f"Share of the gain of the best linear step, where that is above {GAIN:.0%} and B > 0",
         ["first step", "cells", "share"],
         rows,
     )
 
 
-def _coverage(mine: Sequence[StudyCell]) -> Table:
+def _coverage(mine: Sequence[StudyCell]) -> PageTable:
     workers = sorted({cell.n for cell in mine})
     rows = [
         [source, *(round(mean(c.coverage for c in each if c.n == n), 2) for n in workers)]
         for (source,), each in group_by(mine, "source").items()
     ]
-    return Table(
+    return PageTable(
         "Coverage of the 95% intervals of ours, averaged over first steps and m",
         ["data", *(f"n={n}" for n in workers)],
         sorted(rows, key=lambda row: float(str(row[-2]))),

@@ -13,7 +13,7 @@ from evidence.second_step.context import Point
 from evidence.second_step.designs import Design, Labelled
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Unaware
 from trueup.errors import TrueupError
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.study.harness import SecondStep
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def special_designs(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Ratios of risks and coverage of the 95% intervals, worst for ours first",
                 [
                     "design", "first step", "n", "m", PRINTED, RIGHT, OURS, "±", UNAWARE, "Bayes",

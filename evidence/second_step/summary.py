@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from trueup.report.page import Section, Table
+    from trueup.report.page import PageTable, Section
 
 #: Largest number of rows of a table; all of them are in the files next to the page.
 ROWS = 40
@@ -31,7 +31,7 @@ def write_summary(path: Path, title: str, intro: str, sections: Sequence[Section
     return path
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     lines = [f"### {table.title}", ""] if table.title else []
     lines.append(_line(table.columns))
     aligned = ("---:" if any(is_number(row[at]) for row in table.rows) else "---"

@@ -17,7 +17,7 @@ from evidence.second_step.cell_tables import (
 from evidence.second_step.charts import lines
 from evidence.second_step.context import BIAS, Point
 from evidence.second_step.rules import OURS, SHIPPED
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,7 @@ def _figures(cells: Sequence[StudyCell], context: Context) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> Table:
+def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> PageTable:
     """Return a table of mean ratios, worst cells and coverage by truth and first step."""
     questions = sorted({cell.m for cell in cells})
     rows = []
@@ -151,7 +151,7 @@ def _summary(cells: Sequence[StudyCell], steps: Sequence[str]) -> Table:
     rows.sort(key=lambda row: -float(str(row[at])))
     heads = ["true values", "first step", "cells", *steps]
     heads += ["worst", "±", "most errors above 1", *(f"m={m}: covered" for m in questions)]
-    return Table(
+    return PageTable(
         "Mean ratios of risks of each second step, worst cell and coverage of ours; worst first",
         heads,
         rows,

@@ -13,7 +13,7 @@ from trueup.algorithms.registry import find
 from trueup.answers.answers import Answers
 from trueup.datasets.simulate import simulate
 from trueup.pipeline.shrink import second_step
-from trueup.report.page import Section, Table
+from trueup.report.page import PageTable, Section
 from trueup.shrinkage import Normal
 from trueup.study.harness import SecondStep
 
@@ -57,7 +57,7 @@ def figures_to_reach(context: Context) -> Section:
             "by chance. Figures of parts that were not run are left out."
         ),
         tables=[
-            Table(
+            PageTable(
                 "Figures and their ranges, missed ones first",
                 ["figure", "what", "found", "target", "reached"],
                 [[p.number, p.what, p.found, p.wanted, p.reached] for p in points],

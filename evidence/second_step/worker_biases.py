@@ -14,7 +14,7 @@ from trueup._estimate import estimate
 from trueup.core.arrays import segment_sum
 from trueup.datasets.simulate import simulate
 from trueup.errors import TrueupError, TrueupWarning
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.study.harness import losses_of, ratio_error
 from trueup.study.sources import Sampled
 
@@ -91,7 +91,7 @@ def biases(context: Context) -> Section:
             )
         ],
         tables=[
-            Table(
+            PageTable(
                 "Biases subtracted and left in, largest cost first",
                 [
                     "data", "first step", "panels", "MSE left in", "MSE subtracted", "ratio", "±", "coverage left in",

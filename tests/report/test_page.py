@@ -12,7 +12,7 @@ import pytest
 
 import browser
 from trueup.errors import MissingExtra, TrueupError
-from trueup.report import Figure, Section, Table, write_page
+from trueup.report import Figure, PageTable, Section, write_page
 from trueup.report.markup import number
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ PANELS = {
     "spec": {"mark": "point", "encoding": BARS["encoding"]},
 }
 SIDE_BY_SIDE = {"hconcat": [BARS, BARS]}
-NUMBERS = Table("The numbers", ["method", "risk"], [["mean", 0.5], ["dtd", 0.25]])
+NUMBERS = PageTable("The numbers", ["method", "risk"], [["mean", 0.5], ["dtd", 0.25]])
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page all of whose texts try to run something and to fetch something."""
-    table = Table(HOSTILE, [HOSTILE, HOSTILE], [[HOSTILE, HOSTILE]])
+    table = PageTable(HOSTILE, [HOSTILE, HOSTILE], [[HOSTILE, HOSTILE]])
     chart = {
         "title": HOSTILE,
         "data": {"values": [{"who": HOSTILE, "n": 1}]},
@@ -247,7 +247,7 @@ def test_claim_and_verdict_stand_side_by_side_with_a_mark_in_words(page: Path) -
 
 
 def test_tables_have_numbers_at_the_right_and_texts_escaped(tmp_path: Path) -> None:
-    table = Table("t", ["a", "b", "c"], [["<x>", 0.123456, None], [7, np.float32(2), True]])
+    table = PageTable("t", ["a", "b", "c"], [["<x>", 0.123456, None], [7, np.float32(2), True]])
     path = write_page(
         tmp_path / "p.html", title="t", intro="i", sections=[Section("s", tables=[table])]
     )
@@ -268,7 +268,7 @@ def test_numbers_are_short(value: float, text: str) -> None:
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(TrueupError, match="row 1 has 1 cells"):
-        Table("t", ["a", "b"], [[1, 2], [3]])
+        PageTable("t", ["a", "b"], [[1, 2], [3]])
 
 
 def test_numbers_of_numpy_and_missing_ones_can_be_drawn(tmp_path: Path) -> None:

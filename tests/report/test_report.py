@@ -22,8 +22,8 @@ from trueup.report import bundle as bundle_module
 from trueup.report.bundle import bundle
 from trueup.report.names import distinct, shown
 from trueup.report.plot import specification
-from trueup.report.sections.prior_curves import believed
-from trueup.report.sections.second_step import Curve, curve_of
+from trueup.report.sections.prior_shape import prior_shape
+from trueup.report.sections.second_step import RiskCurve, risk_curve
 from trueup.shrinkage import EBE
 from trueup.theory import gain_estimate
 
@@ -35,15 +35,15 @@ altair = pytest.importorskip("altair", reason=NEEDS)
 pytest.importorskip("vl_convert", reason=NEEDS)
 
 SECTIONS = [
-    "In short",
-    "The estimates",
-    "Against the known truth",
-    "What is usual here",
-    "How far questions were moved",
-    "Where the second step helps",
-    "The workers",
-    "Do workers err together?",
-    "What this rests on, and how to repeat it",
+    "Overview",
+    "Estimates",
+    "Comparison with known truths",
+    "Distribution of true values",
+    "How far questions moved",
+    "How much the second step helps",
+    "Workers",
+    "Workers with correlated errors",
+    "Assumptions, and how to reproduce this",
 ]
 RUN = "document.documentElement.dataset.owned=1"
 HOSTILE = [
@@ -275,12 +275,12 @@ def test_tables_can_be_sorted_and_searched(seen: browser.Seen, est: Any) -> None
 # -- what it says -------------------------------------------------------------------------------------
 
 
-def test_the_sections_come_in_order_and_the_verdict_before_the_contents(page: Path) -> None:
+def test_the_sections_come_in_order_and_the_overview_before_the_contents(page: Path) -> None:
     html = page.read_text("utf-8")
     assert [
         unescape(each) for each in re.findall(r"<section[^>]*><h2>(.*?)</h2>", html)
     ] == SECTIONS
-    assert html.index("In short") < html.index("<nav") < html.index("<h2>The estimates")
+    assert html.index("<h2>Overview") < html.index("<nav") < html.index("<h2>Estimates")
 
 
 def test_the_numbers_are_those_of_the_estimate(page: Path, est: Any) -> None:
@@ -290,7 +290,7 @@ def test_the_numbers_are_those_of_the_estimate(page: Path, est: Any) -> None:
         ("lower", est.lower),
         ("upper", est.upper),
         ("std. error", est.std_error),
-        ("combined", est.base),
+        ("aggregate", est.base),
         ("shrinkage", est.shrinkage),
         ("answers", est.answers.counts),
     ):
@@ -309,10 +309,13 @@ def test_the_numbers_are_those_of_the_estimate(page: Path, est: Any) -> None:
 def test_what_was_read_and_chosen_is_said(page: Path, est: Any) -> None:
     html = unescape(page.read_text("utf-8"))
     answers = est.answers
-    assert f"{answers.n_answers:,} answers of 12 workers to 40 questions. No row had" in html
+    assert (
+        f"{answers.n_answers:,} answers from 12 workers to 40 questions. No row was left out"
+        in html
+    )
     assert est.diagnosis.why in html
     assert f"{est.second_step.expected_gain:.0%}" in html
-    assert "it does not contain an error that all workers share" in html
+    assert "an error that all workers share is not included" in html
     assert "arXiv 2206.04816" in html
     assert f"trueup {trueup.__version__}" in html
     assert "trueup estimate 'my answers.csv' --report report.html" in html
@@ -325,7 +328,7 @@ def test_errors_against_the_truth_are_shown(page: Path, est: Any) -> None:
     for values in (est.base, est.estimate):
         assert f"{np.mean((values - truth) ** 2):.4g}</td>" in html
     inside = np.mean((est.lower <= truth) & (truth <= est.upper))
-    assert f"<b>{inside:.0%}</b> <span>of the truths lie in their interval" in html
+    assert f"<b>{inside:.0%}</b> <span>of the truths are in their interval" in html
     assert np.allclose(column(html, "a question", "truth"), truth, atol=0.0501)
 
 
@@ -335,7 +338,7 @@ def test_dropped_rows_warnings_and_known_truths_are_said(tmp_path: Path) -> None
     gold = {f"q{j}": float(truth[j]) for j in range(0, 40, 2)}
     html = unescape(estimate(frame, gold=gold).report(tmp_path / "a.html").read_text("utf-8"))
     assert f"3 of {len(frame['answer'])} rows were left out because they hold no answer" in html
-    assert "meant to contain the truth itself" in html
+    assert "should contain the truth itself" in html
     assert "Compared with 20 known truths" in html
     with pytest.warns(TrueupWarning, match="past their mean"):
         bad = estimate(
@@ -355,7 +358,10 @@ def test_of_very_many_questions_the_least_certain_are_listed(tmp_path: Path) -> 
     least = np.sort(found.std_error)[-1000:]
     assert np.allclose(column(html, "a question", "std. error"), least[::-1], atol=0.00501)
     assert "-o truths.csv" in html
-    assert "Of 2,500 questions the 30 least certain and the 30 others that were moved most" in html
+    assert (
+        "Of 2,500 questions, the 30 least certain and the 30 others that moved most are shown"
+        in html
+    )
 
 
 def estimates() -> dict[str, Any]:
@@ -431,8 +437,8 @@ def test_pairs_that_err_together_are_named(tmp_path: Path) -> None:
     x = simulate(workers=8, questions=60, seed=1).answers.to_matrix()
     found = estimate(np.vstack([x, x[5] + 0.01]))
     html = found.report(tmp_path / "r.html").read_text("utf-8")
-    assert "One pair of workers stands out" in html
-    assert "errs together with \u20688\u2069" in html
+    assert "1 pair of workers stands out" in html
+    assert "correlated errors with \u20688\u2069" in html
 
 
 # -- what it rests on -----------------------------------------------------------------------------------
@@ -440,7 +446,7 @@ def test_pairs_that_err_together_are_named(tmp_path: Path) -> None:
 
 def test_the_curve_is_that_of_theory() -> None:
     found = estimate(simulate(workers=6, questions=40, truth_scale=0.7, seed=2).answers, "mean")
-    curve = curve_of(found)
+    curve = risk_curve(found)
     assert curve is not None
     gain = gain_estimate(found.aggregate.x, curve.psi, curve.v)
     assert np.isclose(1 - curve.ratio(curve.m - 3), gain.relative)
@@ -451,14 +457,16 @@ def test_the_curve_is_that_of_theory() -> None:
 
 def test_pure_noise_never_gains_more_than_everything() -> None:
     for squares in (1e-9, 1.0):
-        curve = Curve(m=10, psi=1.0, v=1.0, squares=max(squares, 9.0), taken=1.0, printed=np.nan)
+        curve = RiskCurve(
+            m=10, psi=1.0, v=1.0, squares=max(squares, 9.0), taken=1.0, printed=np.nan
+        )
         assert 0 <= curve.ratio(curve.best) < 1
 
 
 def test_a_pull_that_does_harm_is_said_to(tmp_path: Path) -> None:
     data = simulate(workers=10, questions=40, truth_scale=2.0, seed=1)
     found = estimate(data.answers, "mean", "paper")
-    curve = curve_of(found)
+    curve = risk_curve(found)
     assert curve is not None
     assert np.isclose(
         curve.taken, 37
@@ -470,13 +478,13 @@ def test_a_pull_that_does_harm_is_said_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["clusters", "groups", "covariates", "the paper's", "unequal"])
 def test_a_prior_that_is_drawn_is_a_density_around_the_aggregates(kind: str) -> None:
     found = estimates()[kind]()
-    belief = believed(found)
+    prior = prior_shape(found)
     x = found.aggregate.x
     at = np.linspace(x.min() - 50, x.max() + 50, 40_001)
     noise = np.full(1, 0.5)
-    assert np.isclose(np.sum(belief.density(at, noise)) * (at[1] - at[0]), 1.0, atol=1e-3)
-    assert abs(belief.mean - x.mean()) < 0.2 * x.std() + 0.1
-    assert belief.variance < 1.5 * x.var()
+    assert np.isclose(np.sum(prior.density(at, noise)) * (at[1] - at[0]), 1.0, atol=1e-3)
+    assert abs(prior.mean - x.mean()) < 0.2 * x.std() + 0.1
+    assert prior.variance < 1.5 * x.var()
 
 
 # -- size -------------------------------------------------------------------------------------------

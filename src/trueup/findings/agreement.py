@@ -58,9 +58,9 @@ GROUPS = 1000
 FEWEST = 5
 HALVINGS = 100
 LEVEL_MATTERS = (
-    "Much of the disagreement is that some answer higher than others throughout; "
+    "Much of the disagreement comes from workers who consistently answer higher or lower than others; "
     + option("bias", True)
-    + " takes it off."
+    + " removes it."
 )
 
 Sort = Literal["icc", "alpha"]
@@ -137,8 +137,8 @@ class Agreement:
     def summary(self) -> str:
         """The agreement in one sentence."""
         return (
-            f"Two answers to the same question correlate {_two(self.one.value)} ({self.one.word}), "
-            f"means of {self.k:.3g} answers {_two(self.mean.value)} ({self.mean.word})."
+            f"The correlation of two answers to the same question is {_two(self.one.value)} ({self.one.word}), that of "
+            f"two means of {self.k:.3g} answers {_two(self.mean.value)} ({self.mean.word})."
         )
 
     @property
@@ -168,7 +168,7 @@ def _two(value: float) -> str:
 
 
 def agreement(answers: Any, *, seed: int = 0, **options: Any) -> Agreement:
-    """Tell how well the workers agree.
+    """Return how well the workers agree.
 
     Parameters
     ----------
@@ -224,9 +224,9 @@ class _Sums:
         peak = max(float(np.abs(data.values).max()), float(np.ptp(data.centre)))
         if not 0 < peak < np.inf:
             raise TrueupError(
-                "they are all the same, so that agreement has nothing to be measured against."
+                "they are all the same, so agreement cannot be measured."
                 if peak == 0
-                else "they are too far apart for a number; combine them on another scale.",
+                else "they are too far apart to be compared; combine them on another scale.",
                 argument="answers",
             )
 
@@ -256,8 +256,7 @@ def _one_way(sums: _Sums) -> tuple[Coefficient, Coefficient, float]:
     within = float(sums.ss.sum()) / (total - m)
     if between == 0 and within == 0:
         raise TrueupError(
-            "they are all the same, so that agreement has nothing to be measured against.",
-            argument="answers",
+            "they are all the same, so agreement cannot be measured.", argument="answers"
         )
 
     def steps_up(r: float) -> float:
@@ -336,8 +335,8 @@ def _two_way(sums: _Sums) -> tuple[Coefficient, ...]:
     high = ratio * _quantile(df2, df1, 0.5 + 0.5 * LEVEL)
     fixed = tuple((f - 1.0) / (f + k - 1.0) if np.isfinite(f) else 1.0 for f in (low, high))
     random = _absolute_interval(n, k, rows, columns, error, absolute)
-    level = "counts differences of level between workers"
-    free = "leaves differences of level between workers aside"
+    level = "differences of level between workers count"
+    free = "differences of level between workers do not count"
     alone = (absolute, *random), (consistent, *fixed)
     means = [[_steps_up(r, k) for r in each] for each in alone]
     return (

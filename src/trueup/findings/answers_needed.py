@@ -121,15 +121,15 @@ class AnswersNeeded:
     def summary(self) -> str:
         """What is needed, in one sentence."""
         goal = f"a standard error of {self.target:.3g}"
-        goal += "" if self.asked else " (that of the median question)"
+        goal += "" if self.asked else " (the median question's)"
         if self.short == 0:
-            some = " that can" if self.never else ""
+            some = " that can do so" if self.never else ""
             text = f"Every question{some} has reached {goal}."
         else:
             verb = "needs" if self.short == 1 else "need"
             text = (
-                f"{counted(self.short, 'question')} of {len(self.more):,} {verb} more answers for {goal}: "
-                f"{counted(self.total, 'answer')} of a typical worker in all."
+                f"{self.short:,} of {counted(len(self.more), 'question')} {verb} more answers to reach {goal}: "
+                f"{counted(self.total, 'more answer')} from typical workers in total."
             )
         if self.never:
             text += (
@@ -148,7 +148,7 @@ class AnswersNeeded:
         lines = [self.summary]
         best = self.best[:most]
         if len(best):
-            lines.append("One more answer gains most here:")
+            lines.append("One more answer helps most for these questions:")
         for name, j in zip(self.question_ids.tolist(best), best.tolist(), strict=True):
             short = quoted(str(name)).strip('"')
             lines.append(

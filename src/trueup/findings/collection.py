@@ -37,10 +37,10 @@ FEW = 5
 MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
 #: Parts that may be unknown, in words.
 NAMES = {
-    "correlated": "who errs together",
+    "correlated": "workers with correlated errors",
     "answers_needed": "which questions need more answers",
     "agreement": "agreement",
-    "second_step": "what a second step brings",
+    "second_step": "whether the second step helps",
 }
 ONE_PROBLEM = "these are panels; diagnose one with `answers.panel(b)`."
 
@@ -188,15 +188,15 @@ class Findings:
         problem, diagnosis = self._solution.root.problem, self._solution.diagnosis
         why = f" ({diagnosis.why})" if diagnosis.why else ""
         size = (
-            f"{counted(problem.n_answers, 'answer')} of {counted(problem.n_workers, 'worker')} to "
+            f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
             f"{counted(problem.n_questions, 'question')}"
         )
-        lines = [f"{size}; first step: {diagnosis.method}{why}"]
+        lines = [f"{size}; aggregation (first step): {diagnosis.method}{why}"]
         lines += [diagnosis.pooling] if diagnosis.pooling else []
         lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
         if self.correlated is not None:
-            parts["Workers who err together"] = self.correlated.lines(FEW)
+            parts["Workers with correlated errors"] = self.correlated.lines(FEW)
         if self.answers_needed is not None:
             parts["Questions"] = self.answers_needed.lines(FEW)
         if self.agreement is not None:
@@ -205,7 +205,9 @@ class Findings:
         if self.second_step is not None:
             # What cannot be seen is said above, and notes are for those who ask for this part alone.
             text = str(self.second_step).splitlines()
-            parts["Second step"] = [line for line in text if line != SHARED and "note:" not in line]
+            parts["Shrinkage (second step)"] = [
+                line for line in text if line != SHARED and "note:" not in line
+            ]
         if self.missing:
             parts["Not known"] = list(self.missing)
         for title, texts in parts.items():

@@ -1,4 +1,4 @@
-"""examine(): whether answers are fit for estimating, and what could be run on them."""
+"""examine(): what answers are like, and what can be run on them."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Checkup:
 
 
 def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
-    """Look at answers without estimating anything.
+    """Check answers without estimating anything.
 
     Examples
     --------
     >>> import trueup
     >>> print(examine(trueup.simulate(workers=3, questions=2, seed=1).answers).cannot[0])
-    the second step: it needs 4 questions, there are 2
+    shrinkage (second step): needs 4 questions, found 2
     """
     counts, origin = answers.counts, answers.origin
     scale = scale or Scale()
@@ -76,7 +76,7 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [
         (
-            f"{counted(answers.n_answers, 'answer')} of {counted(answers.n_workers, 'worker')} to "
+            f"{counted(answers.n_answers, 'answer')} from {counted(answers.n_workers, 'worker')} to "
             f"{counted(answers.n_questions, 'question')}"
         ),
         f"answers per question: {_range(counts)}; per worker: {_range(facts.n_answers)}",
@@ -89,41 +89,43 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         found.append(f"{counted(origin.n_duplicates, 'repeated answer')} {was} merged")
     if lone:
         found.append(
-            f"{counted(lone, 'question')} with a single answer: nothing to compare it with"
+            f"{counted(lone, 'question')} with a single answer, which cannot be compared with others"
         )
     runs, cannot, advice = [], [], []
     overlap = bool(facts.overlap[0] > 0)
     if not overlap:
-        runs.append(
-            "estimates without intervals: the only answer to a question is the estimate of its truth"
+        runs.append("estimates without intervals: the only answer to a question is its estimate")
+        cannot.append(
+            "judging workers, intervals, shrinkage (second step): no question has two answers"
         )
-        cannot.append("judging workers, intervals, second step: no question has two answers")
         advice.append(
-            "let workers answer the same questions, or give known truths (--gold, eight or more)"
+            "have workers answer the same questions, or give eight or more known truths (--gold)"
         )
     elif facts.pool[0] == 0:
-        runs.append("estimates; all workers agree on everything, so that there is nothing to weigh")
+        runs.append("estimates; all workers agree on everything, so all get the same weight")
     else:
-        runs.append("estimates with intervals, by any first step")
+        runs.append("estimates with intervals, by any aggregation method (first step)")
         runs.append(
-            f"a verdict on {judged:,} of {counted(answers.n_workers, 'worker')} ({JUDGED} shared answers or more)"
+            f"judging {judged:,} of {counted(answers.n_workers, 'worker')} (those with {JUDGED} shared answers or more)"
         )
     if overlap and answers.n_workers >= FEWEST_WORKERS:
-        runs.append("choosing the first step by held-out workers (method auto, trueup compare)")
+        runs.append(
+            "choosing the aggregation method by held-out workers (method auto, trueup compare)"
+        )
     elif overlap:
         cannot.append(
-            f"choosing the first step: it needs {FEWEST_WORKERS} workers, there are {answers.n_workers}"
+            f"choosing the aggregation method: needs {FEWEST_WORKERS} workers, found {answers.n_workers}"
         )
     if answers.n_questions < SHRINKS:
         cannot.append(
-            f"the second step: it needs {SHRINKS} questions, there are {answers.n_questions}"
+            f"shrinkage (second step): needs {SHRINKS} questions, found {answers.n_questions}"
         )
     elif overlap:
-        more = ", and looking for clusters of questions" if answers.n_questions >= MIXES else ""
-        runs.append(f"the second step{more}")
+        more = ", with a search for clusters of questions" if answers.n_questions >= MIXES else ""
+        runs.append(f"shrinkage (second step){more}")
     if scale.transform is None and _grows(answers):
         advice.append(
-            "larger answers scatter more and all are positive: combine them on a log scale (--transform log)"
+            "all answers are positive and large ones vary more: combine them on a log scale (--transform log)"
         )
     return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
 PANELS = 400
-SHARED = "Errors that all workers share cannot be seen in the answers; if they are large, less is gained."
+SHARED = "Errors that all workers share cannot be detected from the answers; if they are large, shrinkage gains less."
 #: A question that a resample of the workers leaves unanswered keeps its observed aggregate; if more of them than this
 #: share are unanswered, the bootstrap says nothing.
 MOST_MISSING = 0.2
@@ -74,18 +74,22 @@ class SecondStepDiagnosis:
         return self.m > 3 and self.gain.shrink
 
     def __str__(self) -> str:
-        brings = f"lower the mean squared error by {1.0 - self.expected_ratio:.1%}"
-        effect = "help" if self.printed < 2 * self.variance else "hurt (the limit is 2)"
+        brings = (
+            f"lower the mean squared error by {1.0 - self.expected_ratio:.1%}"
+            if self.helps
+            else "help"
+        )
+        effect = "help" if self.printed < 2 * self.variance else "hurt (the limit is 2 times)"
         lines = [
-            f"A second step after {self.method} is expected to {brings if self.helps else 'bring nothing'}.",
-            f"How uniform the questions are: {self.uniformity:.2f} (1 all alike, 0 nothing in common).",
-            f"Variance of an aggregate {self.variance:.4g}, of the true values {self.prior_variance:.4g}.",
-            f"psi_H as the paper prints it is {self.printed / self.variance:.1f} times the former: it would {effect}.",
+            f"Shrinkage (second step) after {self.method} is {'' if self.helps else 'not '}expected to {brings}.",
+            f"Uniformity of the questions: {self.uniformity:.2f} (1: all alike, 0: nothing in common).",
+            f"Variance of an aggregate: {self.variance:.4g}; of the true values: {self.prior_variance:.4g}.",
+            f"psi_H as printed in the paper is {self.printed / self.variance:.1f} times the former: it would {effect}.",
         ]
         if self.condition is not None:
             alpha = self.condition.alpha_star
             lines.append(
-                f"Resampled workers give alpha* = {alpha.value:.1f} ± {alpha.std_error:.1f}; with a right variance "
+                f"Resampled workers give alpha* = {alpha.value:.1f} ± {alpha.std_error:.1f}; with the right variance "
                 f"it is about m - 3 = {self.m - 3}."
             )
             lines += [f"  note: {note}" for note in self.condition.notes]
@@ -123,9 +127,7 @@ def diagnose_second_step(
     total = float(np.var(x, ddof=1))
     prior = max(total - v, 0.0)
     uniformity = shrinkage_limit(v, prior)
-    printed = float(psi_h(answers, aggregate)[0])
-    other = float(mean_sandwich(answers, aggregate)[0])
-    judge = other if other > 0 else v
+    printed, judge = printed_and_sandwich(aggregate, v)
     return SecondStepDiagnosis(
         method=algorithm.name or type(algorithm).__name__,
         m=m,
@@ -138,6 +140,20 @@ def diagnose_second_step(
         gain_printed=gain_estimate(x, printed, judge),
         condition=_condition(answers, aggregate, panels, seed, limits) if panels else None,
     )
+
+
+def printed_and_sandwich(aggregate: Aggregate, variance: float) -> tuple[float, float]:
+    """Return two other estimates of the variance of an aggregate: psi_H as printed in the paper, and the sandwich.
+
+    `variance` takes the place of the second where it is 0, or where the method does not tell how much each answer
+    counts.
+    """
+    printed = float(psi_h(None, aggregate)[0])
+    try:
+        sandwich = float(mean_sandwich(None, aggregate)[0])
+    except TrueupError:
+        return printed, variance
+    return printed, sandwich if sandwich > 0 else variance
 
 
 def check_panels(panels: object) -> None:

@@ -11,6 +11,8 @@ from trueup.errors import counted, quoted
 from trueup.io.frames_out import make_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.io.table import Ids
@@ -22,18 +24,23 @@ CLEAR = 1.959963984540054
 SHOWN = 10
 
 SAME_ANSWER = "always the same answer"
-SHARES_NOTHING = "shares no question with anybody"
+SHARES_NOTHING = "shares no question with other workers"
 TOO_FEW = "too few answers to judge"
-NOISY = "much noisier than the median worker"
+NOISY = "much noisier than others"
 FAR_OFF = "answers far off"
 HARSH = "answers too low (harsh)"
 LENIENT = "answers too high (lenient)"
 COPIES = "identical answers"
-TOGETHER = "errs together"
+TOGETHER = "correlated errors"
 #: The worst first.
 WORST = (
     SAME_ANSWER, COPIES, NOISY, FAR_OFF, TOGETHER, HARSH, LENIENT, SHARES_NOTHING, TOO_FEW,
 )  # fmt: skip
+
+
+def _short(name: object) -> str:
+    """Write an id on one line."""
+    return quoted(str(name)).strip('"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,32 +160,35 @@ class WorkerTable:
         if few:
             verb = "has" if few == 1 else "have"
             text += (
-                f" {counted(few, 'worker')} {verb} fewer than {FEWEST} answers to questions that others answered as "
-                f"well: {TOO_FEW}."
+                f" {counted(few, 'worker')} {verb} too few answers to judge: fewer than {FEWEST} to questions that "
+                "others answered too."
             )
         return f"{text} {self.note}".rstrip()
 
-    def describe(self, number: int) -> str:
-        """Return a sentence on one worker, with the numbers behind its flags."""
-        ids = self.worker_ids
-        parts = []
+    def remarks(self, number: int, written: Callable[[object], str] = _short) -> list[str]:
+        """Return what stands out about one worker, with the numbers behind it; `written` writes the id of another."""
+        remarks = []
         for flag in self.flags[number]:
             text = flag
             if flag in (HARSH, LENIENT):
-                text += (
-                    f", by {abs(self.bias[number]):.3g} ± {CLEAR * self.bias_std_error[number]:.2g}"
-                )
+                error = CLEAR * self.bias_std_error[number]
+                text += f" by {abs(self.bias[number]):.3g} ± {error:.2g}"
             elif flag == NOISY:
-                times = self.variance / self.median_variance
-                text += f", {times[number]:.3g} times its variance"
+                times = np.sqrt(self.variance[number] / self.median_variance)
+                text += f": typical error {times:.1f}x the median worker's"
             elif flag == FAR_OFF:
-                text += f", {self.far_off[number]:.0%} of them"
+                text = f"{self.far_off[number]:.0%} of answers are far off"
             elif flag in (COPIES, TOGETHER):
-                other = ids.tolist(self.partner[number : number + 1])[0]
-                text += " with " + quoted(str(other)).strip('"')
-            parts.append(text)
-        name = quoted(str(ids.tolist(np.array([number]))[0])).strip('"')
-        return f"{name} ({counted(int(self.n_answers[number]), 'answer')}): {'; '.join(parts)}"
+                partner = self.worker_ids.tolist(self.partner[number : number + 1])[0]
+                text += f" with {written(partner)}"
+            remarks.append(text)
+        return remarks
+
+    def describe(self, number: int) -> str:
+        """Return a line on one worker."""
+        name = _short(self.worker_ids.tolist(np.array([number]))[0])
+        answers = counted(int(self.n_answers[number]), "answer")
+        return f"{name} ({answers}): {'; '.join(self.remarks(number))}"
 
     def __str__(self) -> str:
         at = self.remarkable

@@ -115,25 +115,28 @@ class Calibration:
         return mean + self.offset + (self.slope - 1.0) * away, total, freedom
 
     def __str__(self) -> str:
-        said = []
+        errors = []
         if self.offset_trust > 0:
             side = "low" if self.offset > 0 else "high"
-            said.append(f"were too {side} by {abs(self.offset):.3g} on average")
+            errors.append(f"were too {side} by {abs(self.offset):.3g} on average")
         if self.slope_trust > 0:
-            change = "stretched" if self.slope > 1 else "shortened"
-            said.append(f"had differences that had to be {change} {self.slope:.3g}-fold")
-        verdict = (
-            f"{' and '.join(said)}, which is corrected"
-            if said
-            else "show no common error that is clear of chance, and none is corrected"
-        )
+            errors.append(self._slope_error)
+        finding = f"{' and '.join(errors)}; corrected" if errors else "show no clear shared error"
         rest = (
-            f"Beyond what the answers can show, a question is still off by about {np.sqrt(self.spread):.3g}, "
-            "which the intervals allow for."
+            f"Remaining typical error: {np.sqrt(self.spread):.3g} (included in the intervals)."
             if self.spread > 0
-            else "What remains is no more than the disagreement of the workers explains."
+            else "The remaining error is no larger than the disagreement of the workers explains."
         )
-        return f"Compared with {self.n_gold} known truths the estimates {verdict}. {rest}"
+        return f"Compared with {self.n_gold} known truths, the estimates {finding}. {rest}"
+
+    @property
+    def _slope_error(self) -> str:
+        """What the slope says about differences between estimates, in words."""
+        if self.slope <= 0:
+            return f"did not rise with the truth (slope {self.slope:.3g})"
+        change = abs(1.0 / self.slope - 1.0)
+        word = "overstated" if self.slope < 1 else "understated"
+        return f"{word} differences by about {change:.{0 if change >= 0.0995 else 1}%}"
 
 
 def calibrate(mean: Any, variance: Any, truth: Any) -> Calibration | None:

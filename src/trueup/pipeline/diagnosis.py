@@ -50,7 +50,7 @@ class Diagnosis:
         if self.pooling:
             lines.append(self.pooling)
         if self.iterations:
-            rest = "" if self.settled else ", after which the truths had not come to rest"
+            rest = "" if self.settled else ", not converged"
             lines.append(counted(self.iterations, "iteration") + rest)
         lines += [text for text in (self.second_step, self.gold) if text]
         lines += [f"warning: {text}" for text in self.warnings]

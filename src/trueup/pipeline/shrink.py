@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from trueup.variance import WorkerNoise
     from trueup.variance.bias import Biases
 
-#: What questions are moved toward, by the prior they have.
+#: What estimates are moved toward, by the prior they have.
 TOWARD = {
-    "normal": "their common mean",
-    "mixture": "the middle of their cluster",
-    "scale mixture": "their common mean",
+    "normal": "the overall mean",
+    "mixture": "the centre of their cluster",
+    "scale mixture": "the overall mean",
     "groups": "the mean of their group",
     "group means": "the mean of their group",
-    "regression": "what the covariates predict",
+    "regression": "the value that the covariates predict",
 }
 
 
@@ -120,30 +120,33 @@ class SecondStepResult:
             return float("nan")
         return float(1.0 - after / before)
 
+    @property
+    def target(self) -> str:
+        """What the estimates are moved toward, in words."""
+        kinds = {TOWARD.get(model, model) for model in self.models} - {"none"}
+        return " or ".join(sorted(kinds)) or "the overall mean"
+
     def __str__(self) -> str:
         moved = float(self.totals.shrinkage.sum()) / self.engine.problem.n_questions
-        said = []
         if moved == 0:
-            said.append("the second step left all questions where they were")
+            text = "shrinkage (second step) changed no estimates"
         else:
-            kinds = {TOWARD.get(model, model) for model in self.models} - {"none"}
-            toward = " or ".join(sorted(kinds)) or "the others"
-            text = (
-                f"the second step moved questions {moved:.1%} of the way toward {toward} on average"
-            )
+            text = f"shrinkage (second step) moved estimates {moved:.1%} of the way toward {self.target} on average"
             gain = self.expected_gain
             if gain > 0:
-                text += f"; if workers err independently, squared errors fall by about {gain:.1%}"
-            said.append(text)
-        said += [
-            f"the {name} did not predict held-out workers better, and were not used"
-            for name in self.tried
+                text += f"; if workers err independently, this lowers the mean squared error by about {gain:.1%}"
+        parts = [
+            text,
+            *(
+                f"the {name} were not used: they did not predict held-out workers better"
+                for name in self.tried
+            ),
         ]
         if self.prior_choice is not None and self.prior_choice.changed:
-            said.append(
-                f"what they are moved toward was chosen from {self.prior_choice.answers:,} answers and kept"
+            parts.append(
+                f"the kind of prior was chosen earlier, from {self.prior_choice.answers:,} answers, and kept"
             )
-        return "; ".join(said)
+        return "; ".join(parts)
 
 
 def second_step(

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
 INTERVALS = (
-    "an interval says how far the estimate may be from what infinitely many such workers would say; it does not "
-    "contain an error that all workers share"
+    "intervals show how far an estimate may be from what infinitely many such workers would say on average; an error "
+    "that all workers share is not included"
 )
 NO_OVERLAP = (
     "where no question has two answers the workers cannot be compared: intervals are unknown there"
@@ -370,7 +370,7 @@ def _warnings(aggregate: Aggregate) -> tuple[str, ...]:
     if moving.any():
         where = f" in {moving.sum()} of {len(moving)} panels" if len(moving) > 1 else ""
         said.append(
-            f"the truths had not come to rest{where} after {aggregate.iterations.max()} iterations (last move "
+            f"the method had not converged{where} after {aggregate.iterations.max()} iterations (last move "
             f"{aggregate.moved.max():.2g} standard deviations of an answer); raise max_iter or choose another "
             "method"
         )

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.errors import counted
 from trueup.report.markup import Name, table
-from trueup.report.sections.context import Facts, named
+from trueup.report.sections.report_data import ReportData, named
+from trueup.result.text import account
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
 SHOWN = 8
-MORE = "est.questions and est.workers have the tables, est.report(&quot;report.html&quot;) all of it for people."
+MORE = "Tables: est.questions and est.workers. Full report: est.report(&quot;report.html&quot;)."
 # Colours are those of whatever shows it, light or dark.
 STYLE = (
     ".trueup{font-size:13px;line-height:1.45;max-width:60em}"
@@ -34,36 +34,32 @@ STYLE = (
 
 def card(est: Estimate) -> str:
     """Write the summary and the first questions."""
-    facts = Facts(est)
-    answers, said = est.answers, est.diagnosis
+    data, about = ReportData(est), est.diagnosis
     lines = [
-        f"{counted(answers.n_answers, 'answer')} of {counted(answers.n_workers, 'worker')} to "
-        f"{counted(answers.n_questions, 'question')}"
-        + (f" in {answers.n_panels:,} panels" if answers.n_panels > 1 else ""),
-        f"method {said.method}{f' ({said.why})' if said.why else ''}, shrink {said.shrink}",
-        *(text for text in (said.pooling, said.second_step, said.gold) if text),
+        account(est)[0],
+        f"method {about.method}{f' ({about.why})' if about.why else ''}, shrink {about.shrink}",
+        *(text for text in (about.pooling, about.second_step, about.gold) if text),
     ]
-    first = np.arange(min(SHOWN, facts.m))
-    columns = ["question", "estimate", f"{facts.percent} interval", "answers"]
-    rows: list[list[object]] = []
-    ends = zip(facts.rounded(est.lower[first]), facts.rounded(est.upper[first]), strict=True)
-    for name, value, (low, high), count in zip(
-        named(facts.questions(first)),
-        facts.rounded(est.estimate[first]),
-        ends,
-        answers.counts[first].tolist(),
-        strict=True,
-    ):
-        interval = f"{low} to {high}" if np.isfinite(low.value) else "unknown"
-        rows.append([name, value, Name(interval), count])
-    left = facts.m - len(first)
+    first = np.arange(min(SHOWN, data.m))
+    names = named(data.questions(first))
+    values, low, high = (
+        data.rounded(column[first]) for column in (est.estimate, est.lower, est.upper)
+    )
+    intervals = [
+        Name(f"{start} to {end}" if np.isfinite(start.value) else "unknown")
+        for start, end in zip(low, high, strict=True)
+    ]
+    columns = ["question", "estimate", f"{data.percent} interval", "answers"]
+    counts = data.problem.counts[first].tolist()
+    rows = list(zip(names, values, intervals, counts, strict=True))
+    left = data.m - len(first)
     more = f"… and {left:,} more. " if left else ""
     return "\n".join(
         [
             f'<div class="trueup"><style>{STYLE}</style>',
             f"<p><b>{escape(lines[0])}</b></p>",
             *(f"<p>{escape(line)}</p>" for line in lines[1:]),
-            *(f'<p class="careful">{escape(text)}</p>' for text in said.warnings),
+            *(f'<p class="careful">{escape(text)}</p>' for text in about.warnings),
             table(columns, rows),
             f'<p class="faint">{escape(more)}{MORE}</p></div>',
         ]

@@ -38,7 +38,7 @@ NO_SCRIPT = "Charts need JavaScript; the numbers behind them are in the tables."
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Numbers and words in rows.
 
     Attributes
@@ -86,14 +86,14 @@ class Figure:
         `trueup.report.theme` unless the chart sets its own.
     note : str
         How to read it.
-    table : Table, optional
+    table : PageTable, optional
         The numbers behind it, folded away.
     """
 
     title: str
     chart: Any
     note: str = ""
-    table: Table | None = None
+    table: PageTable | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Section:
     holds: bool | None = None
     text: str = ""
     figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[PageTable] = ()
     parts: Sequence[Part] = ()
 
 
@@ -252,18 +252,18 @@ def _figure(figure: Figure, number: int) -> str:
         f'<div class="note">{markup.paragraphs(figure.note)}</div>' if figure.note else "",
     ]
     if figure.table is not None:
-        summary = escape(figure.table.title or "The numbers")
+        summary = escape(figure.table.title or "Numbers")
         parts.append(f"<details><summary>{summary}</summary>{_rows(figure.table)}</details>")
     return "\n".join(part for part in (*parts, "</figure>") if part)
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     title = f"<h3>{escape(table.title)}</h3>\n" if table.title else ""
     note = f'<div class="note">{markup.paragraphs(table.note)}</div>' if table.note else ""
     return f"{title}{note}{_rows(table)}"
 
 
-def _rows(table: Table) -> str:
+def _rows(table: PageTable) -> str:
     """Write the rows in a box that scrolls sideways, by keyboard too, where they are too wide."""
     label = escape(table.title or "Table", quote=True)
     if table.search:

@@ -1,4 +1,4 @@
-"""What a section may hold besides charts and tables: cards, questions answered, warnings, short lists, text to copy."""
+"""Parts of a section besides charts and tables: cards, answered questions, warnings, short lists, text to copy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Line: TypeAlias = "str | Sequence[str | Name]"
 
 
 @dataclass(frozen=True)
-class Text:
-    """Paragraphs, the first of them larger where it leads into a section."""
+class Paragraphs:
+    """Text in paragraphs, larger where it leads into a section."""
 
     text: str
     lead: bool = False
@@ -61,16 +61,16 @@ class Copy:
     text: str
 
 
-Part: TypeAlias = Text | Cards | Points | Callout | Lists | Copy
+Part: TypeAlias = Paragraphs | Cards | Points | Callout | Lists | Copy
 
 
 def part_html(part: Part) -> str:
     """Write a part."""
     match part:
-        case Text(text, lead):
+        case Paragraphs(text, lead):
             return f'<div class="lead">{paragraphs(text)}</div>' if lead else paragraphs(text)
         case Cards(cards):
-            return f'<ul class="cards">{"".join(_card(*each) for each in cards)}</ul>'
+            return f'<ul class="cards">{"".join(_card(*card) for card in cards)}</ul>'
         case Points(points):
             lines = (f"<dt>{escape(ask)}</dt><dd>{_line(say)}</dd>" for ask, say in points)
             return f'<dl class="points">{"".join(lines)}</dl>'
@@ -78,7 +78,7 @@ def part_html(part: Part) -> str:
             body = "".join(f"<p>{_line(line)}</p>" for line in lines)
             return f'<div class="call {kind}"><h3>{escape(title)}</h3>{body}</div>'
         case Lists(lists):
-            return f'<div class="lists">{"".join(_list(*each) for each in lists)}</div>'
+            return f'<div class="lists">{"".join(_list(*entries) for entries in lists)}</div>'
         case Copy(title, text):
             code = f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
             return f"<h3>{escape(title)}</h3>{code}"
@@ -97,4 +97,4 @@ def _list(title: str, entries: Sequence[tuple[Name | str, str]]) -> str:
 
 
 def _line(line: Line) -> str:
-    return escape(line) if isinstance(line, str) else "".join(cell(each) for each in line)
+    return escape(line) if isinstance(line, str) else "".join(cell(piece) for piece in line)

@@ -11,10 +11,12 @@ from trueup.core.libraries import need
 from trueup.errors import TrueupError, quoted
 from trueup.report import theme
 from trueup.report.charts import plain_spec
-from trueup.report.sections import estimates, prior, workers
-from trueup.report.sections.context import Facts
-from trueup.report.sections.prior_curves import believed
-from trueup.report.sections.worker_rows import Judged
+from trueup.report.sections.estimates import estimates_chart
+from trueup.report.sections.prior import prior_chart
+from trueup.report.sections.prior_shape import prior_shape
+from trueup.report.sections.report_data import ReportData
+from trueup.report.sections.worker_rows import WorkerRows
+from trueup.report.sections.workers import workers_chart
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
@@ -30,7 +32,7 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     ----------
     est : Estimate
     kind : {"estimates", "workers", "prior"}
-        Questions with intervals and what the second step did, up to 60 of them; the errors of the workers; or the
+        Up to 60 questions with intervals and moves by the second step; the typical errors of the workers; or the
         prior over the histogram of the aggregates.
 
     Returns
@@ -49,34 +51,37 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
 
 
 def specification(est: Estimate, kind: str) -> dict[str, Any]:
-    """Return the chart of one of `KINDS` in Vega-Lite, which is what altair makes its objects of."""
-    spec = {**_of_report(est, kind), "width": WIDTH, "config": theme.chart_config()}
+    """Return the Vega-Lite spec of one of `KINDS`."""
+    spec = {**_chart(est, kind), "width": WIDTH, "config": theme.chart_config()}
     spec["config"]["background"] = theme.LIGHT["paper"]
-    colours = {**theme.LIGHT, **{f"hue{at}": hue for at, hue in enumerate(theme.PALETTE, 1)}}
+    colours = {
+        **theme.LIGHT,
+        **{f"hue{number}": hue for number, hue in enumerate(theme.PALETTE, 1)},
+    }
     return plain_spec(_coloured(spec, colours), kind)
 
 
-def _of_report(est: Estimate, kind: str) -> dict[str, Any]:
-    facts = Facts(est)
+def _chart(est: Estimate, kind: str) -> dict[str, Any]:
+    data = ReportData(est)
     if kind == "estimates":
-        return estimates.chart(facts)
+        return estimates_chart(data)
     if kind == "workers":
-        judged = Judged(est, facts.worker_table)
-        if not np.isfinite(judged.deviation).any():
+        rows = WorkerRows(est, data.worker_table)
+        if not np.isfinite(rows.deviation).any():
             raise TrueupError(
-                "nothing is known of the errors of these workers to be drawn.", argument="kind"
+                '"workers" needs two workers who answered the same question.', argument="kind"
             )
-        return workers.chart(facts, judged)
-    belief = believed(est) if facts.one else None
-    if belief is None or not belief.bells:
+        return workers_chart(data, rows)
+    prior = prior_shape(est) if data.is_single else None
+    if prior is None or not prior.components:
         raise TrueupError(
             '"prior" needs a single problem with a prior that can be drawn.', argument="kind"
         )
-    return prior.chart(facts, belief)
+    return prior_chart(data, prior)
 
 
 def _coloured(value: Any, colours: dict[str, str]) -> Any:
-    """Put colours in place of the variables that a page has for them."""
+    """Replace the variables of a page by their colours."""
     if isinstance(value, dict):
         # Rows are data, whatever they say.
         return {
@@ -85,6 +90,6 @@ def _coloured(value: Any, colours: dict[str, str]) -> Any:
         }
     if isinstance(value, list):
         return [_coloured(part, colours) for part in value]
-    if isinstance(value, str) and (found := re.fullmatch(r"var\(--(\w+)\)", value)):
-        return colours[found[1]]
+    if isinstance(value, str) and (match := re.fullmatch(r"var\(--(\w+)\)", value)):
+        return colours[match[1]]
     return value

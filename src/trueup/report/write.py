@@ -9,17 +9,17 @@ from trueup.errors import TrueupError, counted, quoted
 from trueup.io.formats import PAGES
 from trueup.io.readers.source import LONGEST_PATH
 from trueup.report.page import write_page
-from trueup.report.sections.assumptions import rests
-from trueup.report.sections.context import Facts
-from trueup.report.sections.correlated import errs_together
-from trueup.report.sections.estimates import estimates
-from trueup.report.sections.moves import moved
-from trueup.report.sections.overview import verdict
-from trueup.report.sections.prior import prior
-from trueup.report.sections.second_step import helps
-from trueup.report.sections.truth import against_truth, check_truth
-from trueup.report.sections.worker_rows import Judged
-from trueup.report.sections.workers import workers
+from trueup.report.sections.assumptions import assumptions_section
+from trueup.report.sections.correlated import correlated_section
+from trueup.report.sections.estimates import estimates_section
+from trueup.report.sections.moves import moves_section
+from trueup.report.sections.overview import overview_section
+from trueup.report.sections.prior import prior_section
+from trueup.report.sections.report_data import ReportData
+from trueup.report.sections.second_step import second_step_section
+from trueup.report.sections.truth import check_truth, truth_section
+from trueup.report.sections.worker_rows import WorkerRows
+from trueup.report.sections.workers import workers_section
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -40,12 +40,12 @@ def write_report(
     ----------
     estimate : Estimate
     path : path
-        Where to; a page that is there is replaced, a file that is no .html file is not.
+        File to write; an existing page is replaced, but no existing file with another suffix than .html.
     command : str, optional
-        The command line that made the estimate, to be shown; by default a Python call.
+        The command line to show as the way to reproduce the estimate; default: a Python call.
     truth : array, optional
-        True value of each question in the order of `estimate.questions`, NaN where unknown: errors and coverage are
-        shown then.
+        True value of each question in the order of `estimate.questions`, NaN where unknown, to show errors and
+        coverage.
 
     Raises
     ------
@@ -61,27 +61,26 @@ def write_report(
             argument="path",
             remedy="Choose a name that ends in .html.",
         )
-    answers = estimate.answers
-    facts = Facts(estimate, check_truth(truth, answers.n_questions))
-    judged = Judged(estimate, facts.worker_table)
+    problem = estimate.problem
+    data = ReportData(estimate, check_truth(truth, problem.n_questions))
+    workers = WorkerRows(estimate, data.worker_table)
     sections = [
-        verdict(facts, judged),
-        estimates(facts),
-        against_truth(facts),
-        prior(facts),
-        moved(facts),
-        helps(facts),
-        workers(facts, judged),
-        errs_together(facts),
-        rests(facts, command),
+        overview_section(data, workers),
+        estimates_section(data),
+        truth_section(data),
+        prior_section(data),
+        moves_section(data),
+        second_step_section(data),
+        workers_section(data, workers),
+        correlated_section(data),
+        assumptions_section(data, command),
     ]
-    people = counted(answers.n_workers, "worker")
-    says = "says" if answers.n_workers == 1 else "say"
+    questions = counted(problem.n_questions, "question")
     return write_page(
         path,
-        title=f"What {people} {says} about {counted(answers.n_questions, 'question')}",
+        title=f"Estimates for {questions} from {counted(problem.n_workers, 'worker')}",
         intro="",
         sections=[section for section in sections if section is not None],
         opening=1,
-        footer=f"Made by trueup {__version__}. This file needs no network and sends nothing.",
+        footer=f"Made by trueup {__version__}. This file works offline and sends nothing.",
     )

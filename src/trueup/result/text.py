@@ -22,7 +22,7 @@ def account(est: Estimate) -> list[str]:
     """Say what was read, and what was dropped and why."""
     problem = est.problem
     lines = [
-        f"{counted(problem.n_answers, 'answer')} of {counted(problem.n_workers, 'worker')} to "
+        f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
         f"{counted(problem.n_questions, 'question')}"
         + (f" in {problem.n_panels:,} panels" if problem.n_panels > 1 else "")
     ]

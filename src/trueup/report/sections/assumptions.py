@@ -1,4 +1,4 @@
-"""What the numbers rest on, how to cite them, and how to get them again."""
+"""The assumptions behind the numbers, how to cite them, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -6,40 +6,34 @@ from typing import TYPE_CHECKING
 
 from trueup.report.page import Section
 from trueup.report.parts import Copy, Points
+from trueup.report.sections.report_data import sentence
 
 if TYPE_CHECKING:
     from trueup.report.parts import Part
-    from trueup.report.sections.context import Facts
+    from trueup.report.sections.report_data import ReportData
     from trueup.result.estimate import Estimate
 
 PAPER = "Ben Shabat, Meir, Azriel: Empirical Bayes approach to Truth Discovery problems. arXiv 2206.04816."
-INDEPENDENT = "workers err independently of each other, and each of them independently from question to question"
+INDEPENDENT = "errors are independent, between workers and between the answers of one worker to different questions"
 ALIKE = (
-    "the questions have something in common, so that the others say what is usual: a question known to be unlike all "
-    "others is better estimated apart"
+    "the questions have something in common, so that the others tell what values are typical; estimate a question that "
+    "is known to be unlike all others separately"
 )
 
 
-def rests(facts: Facts, command: str | None) -> Section:
+def assumptions_section(data: ReportData, command: str | None) -> Section:
     """Write the section."""
     from trueup import __version__
 
-    est = facts.est
-    said = [INDEPENDENT, *est.diagnosis.assumptions]
-    if est.shrinkage.any():
-        said.append(ALIKE)
-    lines = [
-        text[0].upper() + text[1:] + ("" if text.endswith(".") else ".") for text in said if text
-    ]
+    est = data.est
+    texts = [INDEPENDENT, *est.diagnosis.assumptions, *([ALIKE] if est.shrinkage.any() else [])]
+    citation = f"{PAPER}\ntrueup {__version__}, {est.diagnosis.method} and {est.diagnosis.shrink}."
     parts: list[Part] = [
-        Points([("What was assumed?", " ".join(lines))]),
-        Copy(
-            "How to cite",
-            f"{PAPER}\ntrueup {__version__}, {est.diagnosis.method} and {est.diagnosis.shrink}.",
-        ),
-        Copy("How to get these numbers again", command or _call(est)),
+        Points([("What is assumed?", " ".join(filter(None, map(sentence, texts))))]),
+        Copy("How to cite", citation),
+        Copy("How to reproduce these numbers", command or _call(est)),
     ]
-    return Section("What this rests on, and how to repeat it", parts=parts)
+    return Section("Assumptions, and how to reproduce this", parts=parts)
 
 
 def _call(est: Estimate) -> str:

@@ -1,4 +1,4 @@
-"""Do workers err together? A map of the residuals of those with most answers, and the pairs that stand out."""
+"""Workers with correlated errors: a map of the residuals of those with most answers, and the pairs that stand out."""
 
 from __future__ import annotations
 
@@ -7,31 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.engines import vectors
+from trueup.engines.protocol import Visit
 from trueup.errors import counted
-from trueup.report.draw import INK
+from trueup.report.draw import INK, layer, name, quantity
 from trueup.report.markup import Name
-from trueup.report.page import Figure, Section, Table
-from trueup.report.sections.context import ON_AXIS
+from trueup.report.page import Figure, PageTable, Section
+from trueup.report.sections.report_data import ON_AXIS
 
 if TYPE_CHECKING:
+    from trueup.answers.block import Block
     from trueup.core.arrays import Floats, Ints
-    from trueup.report.sections.context import Facts
+    from trueup.engines.protocol import Kept
+    from trueup.report.sections.report_data import ReportData
     from trueup.result.estimate import Estimate
     from trueup.variance.correlated import CorrelatedPairs
 
 MOST_WORKERS = 40
-MOST_QUESTIONS = 20_000
+MOST_ANSWERS = (
+    800_000  # of these workers, beyond which only every second, third ... question is used
+)
 MOST_PAIRS = 200
 FEWEST = 8  # shared questions that a correlation is shown of
 CELL = 15
 WHY = (
-    "Two judges of one family, two people at one desk, one person with two accounts: workers who make the same errors "
-    "count for less than they seem to. "
+    "Two models of one family, two people at one desk, one person with two accounts: workers who make the same errors "
+    "provide less information than independent ones. "
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
+class ResidualMap:
     """Correlations of residuals.
 
     Attributes
@@ -39,7 +45,7 @@ class Map:
     workers : array
         Numbers of the workers.
     correlation, shared : arrays
-        Of each pair; NaN where they share too few questions.
+        Correlation of each pair, NaN where they share too few questions, and the number of shared questions.
     """
 
     workers: Ints
@@ -47,190 +53,159 @@ class Map:
     shared: Floats
 
 
-def residual_map(est: Estimate, workers: Ints) -> Map:
-    """Correlate what is left of the answers of some workers, each less its own mean, over shared questions."""
-    answers = est.aggregate.engine.gather()  # less the biases, where they were taken off
-    column = np.full(answers.n_workers, -1)
+def residual_map(est: Estimate, workers: Ints) -> ResidualMap:
+    """Correlate the residuals of some workers, each less its own mean, over shared questions."""
+    facts = est.aggregate.facts
+    column = np.full(len(facts.n_answers), -1)
     column[workers] = np.arange(len(workers))
-    question = np.repeat(np.arange(answers.n_questions), answers.counts)
-    mine = np.flatnonzero(column[answers.workers] >= 0)
-    rows, at = np.unique(question[mine], return_inverse=True)
-    if len(rows) > MOST_QUESTIONS:
-        kept = at < MOST_QUESTIONS
-        mine, at, rows = mine[kept], at[kept], rows[:MOST_QUESTIONS]
-    rest = answers.values[mine] - est.aggregate.offset[question[mine]]
-    left = np.zeros((len(rows), len(workers)))
-    there = np.zeros((len(rows), len(workers)))
-    place = column[answers.workers[mine]]
-    left[at, place], there[at, place] = rest, 1.0
-    left -= there * (left.sum(axis=0) / np.maximum(there.sum(axis=0), 1.0))
-    shared = there.T @ there
-    energy = (left**2).T @ there
+    step = int(np.ceil(facts.n_answers[workers].sum() / MOST_ANSWERS))
+
+    def visit(block: Block, kept: Kept) -> Visit:
+        question = np.repeat(np.arange(block.n_questions), block.counts)
+        used = (column[block.workers] >= 0) & ((block.start + question) % step == 0)
+        residual = block.values[used] - kept[vectors.OFFSET][question[used]]
+        rows = {
+            "question": (block.start + question[used]).astype(np.float64),
+            "column": column[block.workers[used]].astype(np.float64),
+            "residual": residual,
+        }
+        return Visit(rows=rows)
+
+    # Where biases were removed, the engine of the aggregate has the answers without them.
+    rows = est.aggregate.engine.sweep(visit, reads=(vectors.OFFSET,)).rows
+    questions, row = np.unique(rows["question"], return_inverse=True)
+    place = row, rows["column"].astype(np.int64)
+    residuals, answered = np.zeros((2, len(questions), len(workers)))
+    residuals[place], answered[place] = rows["residual"], 1.0
+    residuals -= answered * (residuals.sum(axis=0) / np.maximum(answered.sum(axis=0), 1.0))
+    shared = answered.T @ answered
+    energy = (residuals**2).T @ answered
     size = np.sqrt(energy * energy.T)
     usable = (shared >= FEWEST) & (size > 0)
-    r = np.divide(left.T @ left, size, out=np.full(size.shape, np.nan), where=usable)
+    r = np.divide(residuals.T @ residuals, size, out=np.full(size.shape, np.nan), where=usable)
     np.fill_diagonal(r, np.nan)
-    return Map(workers, np.clip(r, -1.0, 1.0), shared)
+    return ResidualMap(workers, np.clip(r, -1.0, 1.0), shared)
 
 
-def errs_together(facts: Facts) -> Section | None:
+def correlated_section(data: ReportData) -> Section | None:
     """Write the section; None where no two workers share enough questions."""
-    correlated = facts.correlated
+    correlated = data.correlated
     if correlated is None:
         return None
-    found = correlated.found
-    shown = _shown(facts.est, found)
-    seen = residual_map(facts.est, shown)
-    if not np.isfinite(seen.correlation).any():
+    pairs = correlated.found
+    residuals = residual_map(data.est, _mapped_workers(data.est, pairs))
+    if not np.isfinite(residuals.correlation).any():
         return None
-    text = " ".join((WHY + correlated.summary, *found.notes))
     return Section(
-        "Do workers err together?",
-        text=text,
-        figures=[_figure(facts, found, seen)],
-        tables=_pairs(facts, found),
+        "Workers with correlated errors",
+        text=" ".join((WHY + correlated.summary, *pairs.notes)),
+        figures=[_figure(data, pairs, residuals)],
+        tables=_pair_tables(data, pairs),
     )
 
 
-def _shown(est: Estimate, found: CorrelatedPairs) -> Ints:
-    """Return the workers with most answers; those of a pair side by side, and first."""
-    count = est.aggregate.facts.n_answers
-    most = np.argsort(-count, kind="stable")[:MOST_WORKERS].tolist()
+def _mapped_workers(est: Estimate, pairs: CorrelatedPairs) -> Ints:
+    """Return the workers with the most answers; those of a pair side by side, and first."""
+    most = np.argsort(-est.aggregate.facts.n_answers, kind="stable")[:MOST_WORKERS].tolist()
     partners: dict[int, list[int]] = {}
-    for one, other in zip(found.first.tolist(), found.second.tolist(), strict=True):
-        partners.setdefault(one, []).append(other)
-        partners.setdefault(other, []).append(one)
-    order: dict[int, None] = {}
-
-    def add(worker: int) -> None:
-        waiting = [worker]
+    for first, second in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
+        partners.setdefault(first, []).append(second)
+        partners.setdefault(second, []).append(first)
+    allowed, order = set(most), dict[int, None]()
+    for start in [*(worker for worker in most if worker in partners), *most]:
+        waiting = [start]
         while waiting:
-            each = waiting.pop()
-            if each not in order and each in allowed:
-                order[each] = None
-                waiting += partners.get(each, [])
-
-    allowed = set(most)
-    for worker in [*(w for w in most if w in partners), *most]:
-        add(worker)
+            worker = waiting.pop()
+            if worker not in order and worker in allowed:
+                order[worker] = None
+                waiting += partners.get(worker, [])
     return np.array(list(order), dtype=np.int64)
 
 
-def _figure(facts: Facts, found: CorrelatedPairs, seen: Map) -> Figure:
-    names = facts.workers(seen.workers, ON_AXIS)
+def _figure(data: ReportData, pairs: CorrelatedPairs, residuals: ResidualMap) -> Figure:
+    names = data.workers(residuals.workers, ON_AXIS)
     rows = [
-        {"a": names[i], "b": names[k], "r": round(float(r), 3), "n": int(seen.shared[i, k])}
-        for (i, k), r in np.ndenumerate(seen.correlation)
+        {"a": names[i], "b": names[k], "r": round(float(r), 3), "n": int(residuals.shared[i, k])}
+        for (i, k), r in np.ndenumerate(residuals.correlation)
         if np.isfinite(r)
     ]
-    place = {int(worker): at for at, worker in enumerate(seen.workers.tolist())}
-    marked = [
-        {"a": names[place[a]], "b": names[place[b]]}
-        for one, two in zip(found.first.tolist(), found.second.tolist(), strict=True)
-        for a, b in ((one, two), (two, one))
-        if a in place and b in place
+    name_of = dict(zip(residuals.workers.tolist(), names, strict=True))
+    framed = [
+        {"a": name_of[a], "b": name_of[b]}
+        for first, second in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+        for a, b in ((first, second), (second, first))
+        if a in name_of and b in name_of
     ]
     axis = {"labelLimit": 90, "grid": False, "ticks": False, "domain": False}
-    scale = {"domain": names}
-    x: dict[str, Any] = {"field": "a", "type": "nominal", "title": None, "scale": scale}
-    y: dict[str, Any] = {
-        "field": "b",
-        "type": "nominal",
-        "title": None,
-        "scale": scale,
-        "axis": axis,
-    }
+    x, y = (
+        {"field": field, "type": "nominal", "title": None, "scale": {"domain": names}, "axis": axis}
+        for field in "ab"
+    )
     x["axis"] = {**axis, "labelAngle": -60}
-    layers: list[dict[str, Any]] = [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rect"},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": {
-                    "field": "r",
-                    "type": "quantitative",
-                    "title": "correlation of errors",
-                    "scale": {"scheme": "blueorange", "domain": [-1, 1]},
-                    "legend": {"gradientLength": 160, "format": ".1f"},
-                },
-                "tooltip": [
-                    {"field": "a", "title": "worker", "type": "nominal"},
-                    {"field": "b", "title": "and", "type": "nominal"},
-                    {"field": "r", "title": "correlation", "format": ".2f", "type": "quantitative"},
-                    {"field": "n", "title": "shared questions", "type": "quantitative"},
-                ],
-            },
-        }
+    hue = {
+        **quantity("r", "correlation of errors"),
+        "scale": {"scheme": "blueorange", "domain": [-1, 1]},
+        "legend": {"gradientLength": 160, "format": ".1f"},
+    }
+    tooltip = [
+        name("a", "worker"),
+        name("b", "and"),
+        quantity("r", "correlation", ".2f"),
+        quantity("n", "shared questions"),
     ]
-    if marked:
-        layers.append(
-            {
-                "data": {"values": marked},
-                "mark": {"type": "rect", "filled": False, "stroke": INK, "strokeWidth": 2},
-                "encoding": {"x": x, "y": y},
-            }
-        )
-    if len(found):
-        title = f"{counted(len(found), 'pair')} of workers stand out: their errors are alike beyond chance."
-        if len(found) == 1:
-            title = "One pair of workers stands out: their errors are alike beyond chance."
-    else:
-        title = "No two workers err together beyond chance."
-    total = facts.est.answers.n_workers
+    layers = [layer({"type": "rect"}, rows, x=x, y=y, color=hue, tooltip=tooltip)]
     note = (
-        "Orange: both err to the same side. Workers who err independently look pale, slightly blue; with "
-        "few shared questions stronger colours come about by chance."
+        "Orange: both err in the same direction. Independent workers look pale, slightly blue; with few shared "
+        "questions, stronger colours can be chance."
     )
-    if marked:
+    if framed:
+        frame = {"type": "rect", "filled": False, "stroke": INK, "strokeWidth": 2}
+        layers.append(layer(frame, framed, x=x, y=y))
         note += " Framed: the pairs that stand out."
-    if total > len(seen.workers):
-        note = f"The {len(seen.workers)} of {total:,} workers with most answers. {note}"
-    return Figure(
-        title,
-        {"height": max(CELL * len(names), 120), "layer": layers},
-        note,
-        _strongest(names, seen),
-    )
+    if data.problem.n_workers > len(names):
+        note = (
+            f"The {len(names)} of {data.problem.n_workers:,} workers with the most answers. {note}"
+        )
+    title = "No two workers have errors that are more alike than chance explains."
+    if len(pairs):
+        title = (
+            f"{counted(len(pairs), 'pair')} of workers {'stands' if len(pairs) == 1 else 'stand'} out: their errors "
+            "are more alike than chance explains."
+        )
+    chart: dict[str, Any] = {"height": max(CELL * len(names), 120), "layer": layers}
+    return Figure(title, chart, note, _strongest(names, residuals))
 
 
-def _strongest(names: list[str], seen: Map) -> Table:
-    """List the pairs of the map, the most alike first."""
-    one, two = np.nonzero(np.triu(np.isfinite(seen.correlation), 1))
-    r = seen.correlation[one, two]
-    order = np.argsort(-r, kind="stable")[:MOST_PAIRS]
+def _strongest(names: list[str], residuals: ResidualMap) -> PageTable:
+    """List the pairs of the map, the most strongly correlated first."""
+    first, second = np.nonzero(np.triu(np.isfinite(residuals.correlation), 1))
+    r, shared = residuals.correlation[first, second], residuals.shared[first, second]
     rows = [
-        (Name(names[one[k]]), Name(names[two[k]]), float(r[k]), int(seen.shared[one[k], two[k]]))
-        for k in order.tolist()
+        (Name(names[first[k]]), Name(names[second[k]]), float(r[k]), int(shared[k]))
+        for k in np.argsort(-r, kind="stable")[:MOST_PAIRS].tolist()
     ]
-    title = "The numbers" if len(r) <= MOST_PAIRS else f"The {MOST_PAIRS} most alike"
-    return Table(title, ["worker", "and", "correlation", "shared questions"], rows)
+    title = "Numbers" if len(r) <= MOST_PAIRS else f"The {MOST_PAIRS} strongest correlations"
+    return PageTable(title, ["worker", "and", "correlation", "shared questions"], rows)
 
 
-def _pairs(facts: Facts, found: CorrelatedPairs) -> list[Table]:
-    if len(found) == 0:
+def _pair_tables(data: ReportData, pairs: CorrelatedPairs) -> list[PageTable]:
+    if len(pairs) == 0:
         return []
-    count = min(len(found), MOST_PAIRS)
-    first, second = facts.workers(found.first[:count]), facts.workers(found.second[:count])
+    count = min(len(pairs), MOST_PAIRS)
+    first, second = data.workers(pairs.first[:count]), data.workers(pairs.second[:count])
     rows = [
         (
             Name(first[k]),
             Name(second[k]),
-            int(found.shared[k]),
-            round(float(found.correlation[k]), 2),
-            f"{found.identical[k]:.0%}",
-            f"{found.expected[k]:.0%}",
+            int(pairs.shared[k]),
+            round(float(pairs.correlation[k]), 2),
+            f"{pairs.identical[k]:.0%}",
+            f"{pairs.expected[k]:.0%}",
         )
         for k in range(count)
     ]
-    columns = [
-        "worker",
-        "and",
-        "shared questions",
-        "correlation",
-        "identical answers",
-        "expected by chance",
+    columns = ["worker", "and", "shared questions", "correlation", "identical answers"]
+    note = f"The clearest {count:,} of {len(pairs):,}." if count < len(pairs) else ""
+    return [
+        PageTable("Pairs that stand out", [*columns, "expected by chance"], rows, "a worker", note)
     ]
-    note = f"The clearest {count:,} of {len(found):,}." if count < len(found) else ""
-    return [Table("Pairs that stand out", columns, rows, "a worker", note)]

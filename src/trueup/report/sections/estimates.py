@@ -1,7 +1,8 @@
-"""The estimates: with intervals, as moved by the second step, all of them in a table, and their histogram."""
+"""The estimates: chart with intervals and moves, histogram, and a table of all questions."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,26 +10,34 @@ import numpy as np
 from trueup.errors import counted
 from trueup.report.draw import (
     BLUE,
+    NAMES_DOWN,
     RED,
     ROW,
     WHOLE_NUMBERS,
     Bins,
+    category,
+    central_range,
+    dot,
     inner_axis,
     inner_title,
-    marks,
-    middle,
+    interval_bar,
+    interval_tooltip,
+    layer,
+    name,
     position,
+    quantity,
+    records,
     side_axis,
 )
 from trueup.report.markup import Rounded
-from trueup.report.page import Figure, Section, Table
-from trueup.report.sections.context import (
+from trueup.report.page import Figure, PageTable, Section
+from trueup.report.sections.report_data import (
     HALF,
     MOST_DRAWN,
     MOST_ROWS,
     ON_AXIS,
     ROWS_OF_MORE,
-    Facts,
+    ReportData,
     extremes,
     named,
 )
@@ -36,244 +45,191 @@ from trueup.report.sections.context import (
 if TYPE_CHECKING:
     from trueup.core.arrays import Ints
 
-BEFORE, AFTER = "answers combined", "estimate"
+BEFORE, AFTER = "aggregate (first step)", "estimate"
 LEGEND = {"_before": BEFORE, "_after": AFTER}  # columns that a legend is made of
 STILL = 0.005  # of the width of the chart: a move that cannot be seen
 
 
-def estimates(facts: Facts) -> Section:
+def estimates_section(data: ReportData) -> Section:
     """Write the section."""
     return Section(
-        "The estimates",
+        "Estimates",
         text=(
-            "The first step combines the answers to a question into one number (hollow circle). The second step pulls "
-            "it toward what is usual here, the more the less certain it is (triangle). The bar is the "
-            f"{facts.percent} interval."
+            "Aggregation (first step) combines the answers to a question into one number, the aggregate (hollow "
+            f"circle). Shrinkage (second step) pulls it toward {data.est.second_step.target}; uncertain estimates "
+            f"move further (triangle). The bar is the {data.percent} interval."
         ),
-        figures=[Figure(*_finding(facts), table=None), _histogram_figure(facts)],
-        tables=[table(facts)],
+        figures=[_intervals_figure(data), _histogram_figure(data)],
+        tables=[question_table(data)],
     )
 
 
-def drawn(facts: Facts) -> Ints:
+def _drawn(data: ReportData) -> Ints:
     """Return the questions of the chart, by estimate."""
-    at = np.arange(facts.m)
-    if facts.m > MOST_DRAWN:
-        far = np.argsort(-np.abs(np.where(facts.is_gold, 0.0, facts.moved)), kind="stable")
-        at = extremes(facts.by_doubt, far)
-    return at[np.argsort(-facts.est.estimate[at], kind="stable")]
+    indices = np.arange(data.m)
+    if data.m > MOST_DRAWN:
+        indices = extremes(data.by_uncertainty, data.by_move)
+    return indices[np.argsort(-data.est.estimate[indices], kind="stable")]
 
 
-def shown_part(facts: Facts) -> list[float] | None:
-    """Return the part of the axis that is drawn, None for all of it."""
-    if facts.est.solution.scale.transform is not None:
-        return None
-    est, at = facts.est, drawn(facts)
-    ends = np.concatenate([each[at] for each in (est.lower, est.upper, est.estimate, est.base)])
-    return middle(est.estimate[at], ends)
-
-
-def chart(facts: Facts) -> dict[str, Any]:
+def estimates_chart(data: ReportData) -> dict[str, Any]:
     """Draw questions with intervals and arrows from the first step to the estimate."""
-    est, at = facts.est, drawn(facts)
-    low, high, value, base = (each[at] for each in (est.lower, est.upper, est.estimate, est.base))
+    est, indices = data.est, _drawn(data)
+    low, high, value, base = (
+        column[indices] for column in (est.lower, est.upper, est.estimate, est.base)
+    )
     ends = np.concatenate([low, high, value, base])
     still = STILL * float(np.nanmax(ends) - np.nanmin(ends))
-    turn = np.where(value > base + still, "up", np.where(value < base - still, "down", "same"))
-    rows = [
-        {"q": q, "estimate": e, "base": b, "low": lo, "high": hi, "answers": n, "turn": t, **LEGEND}
-        for q, e, b, lo, hi, n, t in zip(
-            facts.questions(at, ON_AXIS),
-            value.tolist(),
-            base.tolist(),
-            low.tolist(),
-            high.tolist(),
-            est.answers.counts[at].tolist(),
-            turn.tolist(),
-            strict=True,
-        )
-    ]
-    digits = facts.format
-    tooltip = [
-        {"field": "q", "title": "question", "type": "nominal"},
-        {"field": "estimate", "format": digits, "type": "quantitative"},
-        {
-            "field": "low",
-            "format": digits,
-            "title": f"{facts.percent} from",
-            "type": "quantitative",
-        },
-        {"field": "high", "format": digits, "title": "to", "type": "quantitative"},
-        {"field": "base", "format": digits, "title": BEFORE, "type": "quantitative"},
-        {"field": "answers", "type": "quantitative"},
-    ]
-    y = {"field": "q", "type": "nominal", "sort": None, "title": None, "axis": {"grid": True}}
-    title = f"value ({facts.unit})"
-    x, x_base, x_low = (position(facts, title, field) for field in ("estimate", "base", "low"))
-    domain = shown_part(facts)
-    for each in (x, x_base, x_low):
-        each["axis"] = side_axis(len(rows))
+    rows = records(
+        q=data.questions(indices, ON_AXIS),
+        estimate=value,
+        base=base,
+        low=low,
+        high=high,
+        answers=data.problem.counts[indices],
+        turn=np.where(value > base + still, "up", np.where(value < base - still, "down", "same")),
+    )
+    domain = None if data.transform else central_range(value, ends)
+    x, x_base, x_low = (
+        position(data, f"value ({data.unit})", field) for field in ("estimate", "base", "low")
+    )
+    for encoding in (x, x_base, x_low):
+        encoding["axis"] = side_axis(len(rows))
         if domain is not None:
-            each["scale"]["domain"] = domain
-    # One scale for the colours of all layers makes one legend.
-    hue = marks([AFTER, BEFORE], [BLUE, RED])
+            encoding["scale"]["domain"] = domain
     clip = {} if domain is None else {"clip": True}
-    layers: list[dict[str, Any]] = []
+    before, after = _hues()
+    layers = [
+        layer({"type": "rule", "strokeWidth": 1.5, **clip}, x=x_base, x2={"field": "estimate"}),
+        layer({"type": "point", "size": 34, "strokeWidth": 1.5, **clip}, x=x_base),
+        layer(dot(55, **clip), x=x, color=after),
+    ]
+    for drawn in layers[:2]:
+        drawn["encoding"]["color"] = before
+    turns, shapes = ["up", "down", "same"], ["triangle-right", "triangle-left", "circle"]
+    layers[2]["encoding"]["shape"] = {**category("turn", turns, shapes), "legend": None}
     if np.isfinite(low).any():
-        layers.append(
-            {
-                "mark": {"type": "rule", "strokeWidth": 7, "opacity": 0.28, "color": BLUE, **clip},
-                "encoding": {"x": x_low, "x2": {"field": "high"}},
-            }
-        )
-    layers += [
-        {
-            "mark": {"type": "rule", "strokeWidth": 1.5, **clip},
-            "encoding": {
-                "x": x_base,
-                "x2": {"field": "estimate"},
-                "color": {"field": "_before", "type": "nominal", **hue},
-            },
-        },
-        {
-            "mark": {"type": "point", "size": 34, "strokeWidth": 1.5, **clip},
-            "encoding": {"x": x_base, "color": {"field": "_before", "type": "nominal", **hue}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, **clip},
-            "encoding": {
-                "x": x,
-                "shape": {
-                    "field": "turn",
-                    "type": "nominal",
-                    "scale": {
-                        "domain": ["up", "down", "same"],
-                        "range": ["triangle-right", "triangle-left", "circle"],
-                    },
-                    "legend": None,
-                },
-                "color": {"field": "_after", "type": "nominal", **hue},
-            },
-        },
+        bar = interval_bar(strokeWidth=7, color=BLUE, **clip)
+        layers.insert(0, layer(bar, x=x_low, x2={"field": "high"}))
+    tooltip = [
+        name("q", "question"),
+        quantity("estimate", digits=data.digits),
+        *interval_tooltip(data.percent, data.digits),
+        quantity("base", BEFORE, data.digits),
+        quantity("answers"),
     ]
     return {
-        "data": {"values": rows},
+        "data": {"values": [{**row, **LEGEND} for row in rows]},
         "height": ROW * len(rows),
-        "encoding": {"y": y, "tooltip": tooltip},
+        "encoding": {"y": {"field": "q", **NAMES_DOWN}, "tooltip": tooltip},
         "layer": layers,
     }
 
 
-def _finding(facts: Facts) -> tuple[str, dict[str, Any], str]:
-    est = facts.est
-    low, high = (facts.say(each) for each in (est.estimate.min(), est.estimate.max()))
-    title = f"The estimates run from {low} to {high}"
-    if facts.knows_intervals:
-        width = np.nanmedian(facts.half_width)
-        title += f"; a typical one is known to ±{facts.say_size(width)}"
-    moved = float(np.median(np.abs(facts.moved)))
-    title += f" and was moved by {facts.say_size(moved)}." if moved > 0 else "."
-    note = "Sorted by estimate. Hover or tap for the numbers; the table below has them all."
-    if facts.m > MOST_DRAWN:
-        note = f"Of {facts.m:,} questions the {HALF} least certain and the {HALF} others that were moved most. {note}"
-    return title, chart(facts), note
+def _hues() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the colours before and after the second step: one scale, so that all layers share one legend."""
+    before, after = (
+        category(field, [AFTER, BEFORE], [BLUE, RED], symbolType="circle") for field in LEGEND
+    )
+    return before, after
 
 
-def _histogram_figure(facts: Facts) -> Figure:
-    est, scale = facts.est, facts.est.solution.scale
+def _intervals_figure(data: ReportData) -> Figure:
+    est = data.est
+    low, high = data.say(est.estimate.min()), data.say(est.estimate.max())
+    title = f"The estimates range from {low} to {high}"
+    if data.knows_intervals:
+        width = float(np.nanmedian(data.half_width))
+        title += f"; the typical interval is ±{data.say_size(width)}"
+    moved = float(np.median(np.abs(data.moved)))
+    if moved > 0:
+        title += f" and the typical move by the second step is {data.say_size(moved)}"
+    note = "Sorted by estimate. Hover or tap for the numbers; the table below lists them all."
+    if data.m > MOST_DRAWN:
+        shown = f"the {HALF} least certain and the {HALF} others that moved most are shown"
+        note = f"Of {data.m:,} questions, {shown}. {note}"
+    return Figure(f"{title}.", estimates_chart(data), note)
+
+
+def _histogram_figure(data: ReportData) -> Figure:
+    est, scale = data.est, data.est.solution.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = scale.forward(est.base), scale.forward(est.estimate)
     bins = Bins.of(np.concatenate([before, after]))
     counts = bins.count(before), bins.count(after)
-    edges = bins.edges.tolist()
-    rows = [
-        {"low": low, "high": high, "before": first, "after": second, **LEGEND}
-        for low, high, first, second in zip(edges[:-1], edges[1:], *counts, strict=True)
-    ]
-    outline = [*rows, {"low": edges[-1], "before": counts[0][-1], **LEGEND}]
+    low, high = bins.edges[:-1], bins.edges[1:]
+    rows = records(low=low, high=high, before=counts[0], after=counts[1])
+    rows = [{**row, **LEGEND} for row in rows]
+    outline = [*rows, {"low": high[-1], "before": counts[0][-1], **LEGEND}]
     x = {
-        "field": "low",
-        "type": "quantitative",
-        "title": inner_title(facts, "value"),
+        **quantity("low", inner_title(data, "value")),
         "scale": {"zero": False, "nice": False},
         "axis": inner_axis(scale),
     }
-    y = {"type": "quantitative", "title": "questions", "axis": WHOLE_NUMBERS}
-    hue = marks([AFTER, BEFORE], [BLUE, RED])
-    answer = scale.backward(bins.edges)
-    tooltip = [
-        {"field": "after", "title": "estimates here", "type": "quantitative"},
-        {"field": "before", "title": "answers combined here", "type": "quantitative"},
-    ]
+    y_before, y_after = (
+        {**quantity(field, "questions"), "axis": WHOLE_NUMBERS} for field in ("before", "after")
+    )
+    before_hue, after_hue = _hues()
+    bars = layer(
+        {"type": "bar", "opacity": 0.55, "binSpacing": 1},
+        rows,
+        x={**x, "bin": "binned"},
+        x2={"field": "high"},
+        y=y_after,
+        color=after_hue,
+        tooltip=[quantity("after", "estimates here"), quantity("before", "aggregates here")],
+    )
+    steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
     spec = {
         "height": 200,
-        "layer": [
-            {
-                "data": {"values": rows},
-                "mark": {"type": "bar", "opacity": 0.55, "binSpacing": 1},
-                "encoding": {
-                    "x": {**x, "bin": "binned"},
-                    "x2": {"field": "high"},
-                    "y": {**y, "field": "after"},
-                    "color": {"field": "_after", "type": "nominal", **hue},
-                    "tooltip": tooltip,
-                },
-            },
-            {
-                "data": {"values": outline},
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
-                "encoding": {
-                    "x": x,
-                    "y": {**y, "field": "before"},
-                    "color": {"field": "_before", "type": "nominal", **hue},
-                },
-            },
-        ],
+        "layer": [bars, layer(steps, outline, x=x, y=y_before, color=before_hue)],
     }
     spread = float(np.std(after)), float(np.std(before))
-    middle = facts.say(float(np.median(est.estimate)))
-    title = f"Half of the estimates are below {middle}"
+    title = f"Half of the estimates are below {data.say(float(np.median(est.estimate)))}"
     if np.isfinite(spread).all() and 0 < spread[0] < 0.995 * spread[1]:
-        title += f"; they are spread {1 - spread[0] / spread[1]:.0%} less widely than the answers combined."
+        title += f"; their spread is {1 - spread[0] / spread[1]:.0%} smaller than that of the aggregates."
     else:
-        title += "; they are spread as widely as the answers combined."
-    lines = [
-        (f"{facts.say(low)} to {facts.say(high)}", first, second)
-        for low, high, first, second in zip(answer[:-1], answer[1:], *counts, strict=True)
-    ]
-    numbers = Table("The numbers", ["values", BEFORE, AFTER], lines)
-    return Figure(
-        title, spec, f"Filled: the estimates. Outline: before the second step.{bins.note}", numbers
-    )
+        title += "; their spread equals that of the aggregates."
+    edges = [data.say(edge) for edge in scale.backward(bins.edges)]
+    spans = [f"{start} to {end}" for start, end in pairwise(edges)]
+    lines = list(zip(spans, *counts, strict=True))
+    numbers = PageTable("Numbers", ["values", BEFORE, AFTER], lines)
+    note = f"Filled: the estimates. Outline: before the second step.{bins.note}"
+    return Figure(title, spec, note, numbers)
 
 
-def table(facts: Facts) -> Table:
+def question_table(data: ReportData) -> PageTable:
     """List all questions, or the least certain ones of very many."""
-    est = facts.est
-    at, note = np.arange(facts.m), "In the order of the input; select a heading to sort."
-    if facts.m > MOST_ROWS:
-        at = facts.by_doubt[:ROWS_OF_MORE]
+    est = data.est
+    indices, note = np.arange(data.m), "In the order of the input; select a heading to sort."
+    if data.m > MOST_ROWS:
+        indices = data.by_uncertainty[:ROWS_OF_MORE]
         note = (
-            f"The {ROWS_OF_MORE:,} least certain of {facts.m:,} questions. A file with all of them: "
+            f"The {ROWS_OF_MORE:,} least certain of {data.m:,} questions. For a file with all of them: "
             "trueup estimate … -o truths.csv, or est.questions in Python."
         )
-    columns = {
-        "question": named(facts.questions(at)),
-        "estimate": facts.rounded(est.estimate[at]),
-        "lower": facts.rounded(est.lower[at]),
-        "upper": facts.rounded(est.upper[at]),
-        "std. error": facts.rounded(est.std_error[at]),
-        "combined": facts.rounded(est.base[at]),
-        "moved by": facts.rounded(facts.moved[at]),
-        "shrinkage": [Rounded(each, 2) for each in est.shrinkage[at].tolist()],
-        "answers": est.answers.counts[at].tolist(),
+    in_answer_units = {
+        "estimate": est.estimate,
+        "lower": est.lower,
+        "upper": est.upper,
+        "std. error": est.std_error,
+        "aggregate": est.base,
+        "moved by": data.moved,
     }
-    if facts.truth is not None:
-        columns["truth"] = facts.rounded(facts.truth[at])
-    title = "All questions" if len(at) == facts.m else "The least certain questions"
+    columns: dict[str, list[Any]] = {
+        "question": list(named(data.questions(indices))),
+        **{title: list(data.rounded(values[indices])) for title, values in in_answer_units.items()},
+        "shrinkage": [Rounded(share, 2) for share in est.shrinkage[indices].tolist()],
+        "answers": data.problem.counts[indices].tolist(),
+    }
+    if data.truth is not None:
+        columns["truth"] = list(data.rounded(data.truth[indices]))
+    title = "All questions" if len(indices) == data.m else "The least certain questions"
     note += (
-        " Combined: the answers before the second step. Shrinkage: the share of the way to what is usual here, 0 for "
-        "none of it and 1 for all."
+        " Aggregate: the estimate before the second step. Shrinkage: how far the second step moved it toward "
+        f"{est.second_step.target}, from 0 (not at all) to 1 (all the way)."
     )
     rows = list(zip(*columns.values(), strict=True))
-    return Table(f"{title} ({counted(len(at), 'row')})", list(columns), rows, "a question", note)
+    return PageTable(
+        f"{title} ({counted(len(indices), 'row')})", list(columns), rows, "a question", note
+    )

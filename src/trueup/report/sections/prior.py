@@ -1,4 +1,4 @@
-"""What is usual here: the prior that was fitted, over the histogram of the aggregates."""
+"""The distribution of the true values: the prior that was fitted, over the histogram of the aggregates."""
 
 from __future__ import annotations
 
@@ -7,74 +7,82 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report.draw import BLUE, FAINT, RED, WHOLE_NUMBERS, Bins, inner_axis, inner_title
+from trueup.report.draw import (
+    BLUE,
+    FAINT,
+    RED,
+    WHOLE_NUMBERS,
+    Bins,
+    category,
+    inner_axis,
+    inner_title,
+    layer,
+    name,
+    quantity,
+    records,
+)
 from trueup.report.markup import Name
 from trueup.report.names import shown
-from trueup.report.page import Figure, Section, Table
-from trueup.report.parts import Text
-from trueup.report.sections.context import Facts, percent
-from trueup.report.sections.prior_curves import Belief, Bell, believed, bell_density
+from trueup.report.page import Figure, PageTable, Section
+from trueup.report.sections.prior_shape import NormalComponent, PriorShape, prior_shape
+from trueup.report.sections.report_data import ReportData, percent
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
+TITLE = "Distribution of true values"
 POINTS = 161
 NOISES = 15  # quantiles of the variances that stand for all of them
-MOST_PARTS = 8
+MOST_MARKED = 8
 MOST_LISTED = 200
 MOST_PANELS = 100
 ROOM = 1.6  # height of the chart, in highest bars: a prior may be narrower and higher still
-WHOLE, SEEN = "true values (prior)", "what answers combined should look like"
+TRUE_VALUES, AGGREGATES = "true values (prior)", "aggregates, as expected from the prior"
+LEAD = (
+    "The questions have something in common: together they show which values are typical and which would be "
+    "surprising. This distribution of the true values (the prior) was learned from these answers alone. "
+)
 NONE = (
-    "No prior was used: every estimate is what its own answers say. Either no second step was asked for, or there was "
-    "too little to learn what is usual here."
+    "No prior was used: every estimate rests on its own answers alone. Either the second step was turned off, or there "
+    "was too little data to learn which values are typical."
 )
 WORDS = {
-    "normal": "The true values are taken to lie around one common value, spread like a bell (a normal prior). ",
-    "mixture": "The true values come in clusters, and a question is pulled toward the clusters that it may belong to. ",
-    "scale mixture": (
-        "Most true values lie close together and some lie far out; those far out are hardly pulled. "
-    ),
-    "groups": "Every group of questions that is large enough has a bell of its own. ",
-    "group means": "Every group of questions has a centre of its own, and all share one spread. ",
-    "regression": "Every question is pulled toward what its covariates predict. ",
-    "linear": "All questions are pulled by the same share toward one value. ",
-    "other": "",
+    "normal": "Here it is a single bell curve around a common mean (a normal prior). ",
+    "mixture": "Here the true values form clusters, and a question is pulled toward the clusters it may belong to. ",
+    "scale mixture": "Here most true values lie close together and a few far out; those are hardly pulled. ",
+    "groups": "Here every group of questions that is large enough has a bell curve of its own. ",
+    "group means": "Here every group of questions has a mean of its own, and all share one spread. ",
+    "regression": "Here every question is pulled toward the value that its covariates predict. ",
+    "linear": "Here all questions are pulled toward one value by the same share. ",
 }
 
 
-def prior(facts: Facts) -> Section:
+def prior_section(data: ReportData) -> Section:
     """Write the section."""
-    title = "What is usual here"
-    if not facts.one:
-        return _panels(facts, title)
-    belief = believed(facts.est)
-    if belief.model == "none":
-        return Section(title, text=NONE)
-    words = WORDS.get(belief.model, "") + _why(facts)
-    lead = (
-        "Questions have something in common: knowing the others says what is a usual value and what would be a "
-        "strange one. That was learned from these answers alone. "
-    )
-    if not belief.bells:
-        return Section(title, text=lead + words)
-    return Section(title, text=lead + words, figures=[_figure(facts, belief)])
+    if not data.is_single:
+        return _panels_section(data)
+    prior = prior_shape(data.est)
+    if prior.model == "none":
+        return Section(TITLE, text=NONE)
+    figures = [_figure(data, prior)] if prior.components else []
+    return Section(TITLE, text=LEAD + WORDS.get(prior.model, "") + _why(data), figures=figures)
 
 
-def _why(facts: Facts) -> str:
-    """Say what a bolder prior gained, where one was tried."""
-    fitted = facts.est.second_step.prior
+def _why(data: ReportData) -> str:
+    """Say what a prior with more parameters gained, where one was tried."""
+    fitted = data.est.second_step.prior
     gain = getattr(fitted, "gain", None)
     if gain is None or not np.isfinite(gain[0]):
         return ""
-    if facts.est.second_step.models[0] == "normal":
-        return "Anything bolder did not predict held-out workers clearly better."
+    if data.est.second_step.models[0] == "normal":
+        return "More flexible priors did not predict held-out workers clearly better."
     z = float(getattr(fitted, "z", gain)[0])
-    return f"It predicted held-out workers better than a single bell, by {z:.1f} standard errors."
+    return f"It predicted held-out workers better than a single bell curve, by {z:.1f} standard errors."
 
 
-def _noises(facts: Facts) -> Floats:
-    v = facts.est.second_step.certainty.v
+def _noise_variances(data: ReportData) -> Floats:
+    """Return a few variances of aggregates that stand for all of them."""
+    v = data.est.second_step.certainty.v
     v = v[np.isfinite(v)]
     if len(v) == 0:
         return np.zeros(1)
@@ -82,162 +90,130 @@ def _noises(facts: Facts) -> Floats:
     return quantiles
 
 
-def chart(facts: Facts, belief: Belief) -> dict[str, Any]:
+def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
     """Draw the prior over the histogram of the aggregates."""
-    x = facts.est.aggregate.x
+    x = data.est.aggregate.x
     bins = Bins.of(x)
-    counts = bins.count(x)
-    edges = bins.edges
-    bars = [
-        {"low": low, "high": high, "questions": many}
-        for low, high, many in zip(edges[:-1].tolist(), edges[1:].tolist(), counts, strict=True)
-    ]
-    at = np.linspace(edges[0], edges[-1], POINTS)
+    counts, edges = bins.count(x), bins.edges
     # Points at the peaks as well, which may be narrow.
-    peaks = [bell.mean for bell in belief.bells[:MOST_PARTS] if edges[0] < bell.mean < edges[-1]]
-    at = np.unique(np.concatenate([at, peaks]))
-    height = facts.m * bins.width
-    curves = [(WHOLE, height * belief.density(at, np.zeros(1)))]
-    curves.append((SEEN, height * belief.density(at, _noises(facts))))
+    means = [part.mean for part in prior.components[:MOST_MARKED]]
+    peaks = [mean for mean in means if edges[0] < mean < edges[-1]]
+    values = np.unique(np.concatenate([np.linspace(edges[0], edges[-1], POINTS), peaks]))
+    height, exact = data.m * bins.width, np.zeros(1)
+    curves = {
+        TRUE_VALUES: height * prior.density(values, exact),
+        AGGREGATES: height * prior.density(values, _noise_variances(data)),
+    }
     tallest = max(1, *counts)
-    top = 1.08 * max(tallest, min(float(curves[0][1].max()), ROOM * tallest))
-    marked = _marked(belief)
+    top = 1.08 * max(tallest, min(float(curves[TRUE_VALUES].max()), ROOM * tallest))
+    marked = _marked(prior)
     if len(marked) > 1:
-        curves += [
-            (bell.name, height * bell.share * bell_density(bell, at, np.zeros(1)))
-            for bell in marked
-        ]
+        curves |= {part.name: height * part.share * part.density(values, exact) for part in marked}
     rows = [
-        {"x": place, "y": min(value, top), "line": name}
-        for name, curve in curves
-        for place, value in zip(at.tolist(), curve.tolist(), strict=True)
+        row
+        for title, curve in curves.items()
+        for row in records(x=values, y=np.minimum(curve, top), line=[title] * len(values))
     ]
-    names = [name for name, _ in curves]
-    hues = [BLUE, RED, *(f"var(--hue{3 + k % 5})" for k in range(len(names)))][: len(names)]
+    titles = list(curves)
+    hues = [BLUE, RED, *(f"var(--hue{3 + k % 5})" for k in range(len(titles)))][: len(titles)]
+    dashes = [[1, 0], [5, 4], *([2, 2] for _ in titles)][: len(titles)]
+    hue, dash = (
+        category("line", titles, values, columns=1, labelLimit=320) for values in (hues, dashes)
+    )
     place = {
         "type": "quantitative",
-        "title": inner_title(facts, "value"),
+        "title": inner_title(data, "value"),
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
-        "axis": inner_axis(facts.est.solution.scale),
+        "axis": inner_axis(data.est.solution.scale),
     }
-    y: dict[str, Any] = {"type": "quantitative", "title": "questions", "axis": WHOLE_NUMBERS}
-    y["scale"] = {"domain": [0, top]}
-    dash = [[1, 0], [5, 4], *([2, 2] for _ in names)][: len(names)]
-    return {
-        "height": 260,
-        "layer": [
-            {
-                "data": {"values": bars},
-                "mark": {"type": "bar", "color": FAINT, "opacity": 0.35, "binSpacing": 1},
-                "encoding": {
-                    "x": {**place, "field": "low", "bin": "binned"},
-                    "x2": {"field": "high"},
-                    "y": {**y, "field": "questions"},
-                    "tooltip": [{"field": "questions", "type": "quantitative"}],
-                },
-            },
-            {
-                "data": {"values": rows},
-                "mark": {"type": "line", "strokeWidth": 2, "clip": True},
-                "encoding": {
-                    "x": {**place, "field": "x"},
-                    "y": {**y, "field": "y"},
-                    "color": {
-                        "field": "line",
-                        "type": "nominal",
-                        "scale": {"domain": names, "range": hues},
-                        "legend": {"title": None, "columns": 1, "labelLimit": 320},
-                    },
-                    "strokeDash": {
-                        "field": "line",
-                        "type": "nominal",
-                        "scale": {"domain": names, "range": dash},
-                        "legend": {"title": None, "columns": 1, "labelLimit": 320},
-                    },
-                    "tooltip": [{"field": "line", "title": "curve", "type": "nominal"}],
-                },
-            },
-        ],
-    }
+    y_axis = {"axis": WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
+    y_bars, y_line = ({**quantity(field, "questions"), **y_axis} for field in ("questions", "y"))
+    bars = layer(
+        {"type": "bar", "color": FAINT, "opacity": 0.35, "binSpacing": 1},
+        records(low=edges[:-1], high=edges[1:], questions=counts),
+        x={**place, "field": "low", "bin": "binned"},
+        x2={"field": "high"},
+        y=y_bars,
+        tooltip=[quantity("questions")],
+    )
+    lines = layer(
+        {"type": "line", "strokeWidth": 2, "clip": True},
+        rows,
+        x={**place, "field": "x"},
+        y=y_line,
+        color=hue,
+        strokeDash=dash,
+        tooltip=[name("line", "curve")],
+    )
+    return {"height": 260, "layer": [bars, lines]}
 
 
-def _marked(belief: Belief) -> list[Bell]:
-    """Return the parts to mark: the largest, in order of their mean."""
-    if belief.model == "regression":
+def _marked(prior: PriorShape) -> list[NormalComponent]:
+    """Return the components to mark: the largest, in order of their mean."""
+    if prior.model == "regression":
         return []
-    largest = sorted(belief.bells, key=lambda bell: -bell.share)[:MOST_PARTS]
-    return sorted(largest, key=lambda bell: bell.mean)
+    largest = sorted(prior.components, key=lambda part: -part.share)[:MOST_MARKED]
+    return sorted(largest, key=lambda part: part.mean)
 
 
-def _figure(facts: Facts, belief: Belief) -> Figure:
-    back = facts.est.solution.scale.backward
-    spread = float(np.sqrt(belief.variance))
-    middle = facts.say(float(back(np.array([belief.mean]))[0]))
-    ends = back(np.array([belief.mean - spread, belief.mean + spread]))
-    span = f"{facts.say(ends[0])} and {facts.say(ends[1])}"
-    parts = _marked(belief)
-    if belief.model in ("mixture", "groups", "group means") and len(belief.bells) > 1:
-        kind = "clusters" if belief.model == "mixture" else "groups"
-        title = f"The true values lie in {len(belief.bells)} {kind}"
-        if len(belief.bells) <= 4:
-            centres = [facts.say(float(back(np.array([bell.mean]))[0])) for bell in belief.bells]
+def _finding(data: ReportData, prior: PriorShape) -> str:
+    """Say what the prior is like, in one sentence."""
+    back = data.est.solution.scale.backward
+    spread, parts = float(np.sqrt(prior.variance)), prior.components
+    values = back(np.array([prior.mean, prior.mean - spread, prior.mean + spread]))
+    middle, low, high = map(data.say, values.tolist())
+    if prior.model in ("mixture", "groups", "group means") and len(parts) > 1:
+        kind = "clusters" if prior.model == "mixture" else "groups"
+        title = f"The true values form {len(parts)} {kind}"
+        if len(parts) <= 4:
+            centres = list(map(data.say, back(np.array([part.mean for part in parts])).tolist()))
             title += f", around {', '.join(centres[:-1])} and {centres[-1]}"
-        title += "."
-    elif belief.model == "scale mixture":
-        near = max(belief.bells, key=lambda bell: -bell.variance)
-        title = (
+        return f"{title}."
+    if prior.model == "scale mixture":
+        near = min(parts, key=lambda part: part.variance)
+        return (
             f"{percent(near.share)} of the true values lie close to {middle}, the others far out."
         )
-    else:
-        title = f"A usual value is {middle}; two thirds of the true values lie between {span}."
-    if belief.model == "linear":
-        title = f"All questions are pulled toward {middle}, as if two thirds of the true values lay between {span}."
-    bins = Bins.of(facts.est.aggregate.x)
+    if prior.model == "linear":
+        return f"All questions are pulled toward {middle}, as if two thirds of them were between {low} and {high}."
+    return (
+        f"A typical true value is {middle}; about two thirds of them are between {low} and {high}."
+    )
+
+
+def _figure(data: ReportData, prior: PriorShape) -> Figure:
+    bins, marked = Bins.of(data.est.aggregate.x), _marked(prior)
     note = (
-        "Bars: the answers combined, before the second step. They spread more widely than the true values (solid), for "
-        "they have the errors of the workers in them. Where the dashed line follows the bars, the prior fits."
+        "Bars: the aggregates, before the second step. They spread more widely than the true values (solid line) "
+        "because they include the errors of the workers. Where the dashed line follows the bars, the prior fits."
         + bins.note
     )
-    if any(bell.variance < (0.25 * bins.width) ** 2 for bell in parts):
-        note += " A part may be narrower and higher than a chart with bars of this width can show."
-    listed = parts or [Bell("", 1.0, belief.mean, belief.variance)]
-    if len(belief.bells) > len(listed) > 1:
-        listed = list(belief.bells[:MOST_LISTED])
+    if any(part.variance < (0.25 * bins.width) ** 2 for part in marked):
+        note += " A part may be narrower and higher than bars of this width can show."
+    listed = marked or [NormalComponent("", 1.0, prior.mean, prior.variance)]
+    if len(prior.components) > len(listed) > 1:
+        listed = list(prior.components[:MOST_LISTED])
+    centres = data.est.solution.scale.backward(np.array([part.mean for part in listed]))
     rows = [
-        (
-            Name(bell.name or "all"),
-            bell.share,
-            float(back(np.array([bell.mean]))[0]),
-            float(np.sqrt(bell.variance)),
-        )
-        for bell in listed
+        (Name(part.name or "all"), part.share, centre, float(np.sqrt(part.variance)))
+        for part, centre in zip(listed, centres.tolist(), strict=True)
     ]
-    columns = [
-        "part",
-        "share of questions",
-        "centre",
-        f"spread, 1 std. deviation ({facts.inner_unit})",
-    ]
-    return Figure(title, chart(facts, belief), note, Table("The numbers", columns, rows))
+    columns = ["part", "share of questions", "centre", f"standard deviation ({data.inner_unit})"]
+    numbers = PageTable("Numbers", columns, rows)
+    return Figure(_finding(data, prior), prior_chart(data, prior), note, numbers)
 
 
-def _panels(facts: Facts, title: str) -> Section:
-    """List what was learned of each of many problems."""
-    est = facts.est
-    answers = est.answers
-    count = min(answers.n_panels, MOST_PANELS)
-    ids = answers.origin.panel_ids
-    names = list(range(count)) if ids is None else ids.tolist(np.arange(count))
-    models = est.second_step.models or [est.diagnosis.shrink] * answers.n_panels
+def _panels_section(data: ReportData) -> Section:
+    """List the prior of each of several problems."""
+    est, problem = data.est, data.problem
+    borders = problem.panel_questions.tolist()
+    models = est.second_step.models or [est.diagnosis.shrink] * problem.n_panels
     rows = []
-    for b, name in enumerate(names):
-        mine = slice(int(answers.panel_questions[b]), int(answers.panel_questions[b + 1]))
-        shrinkage = est.shrinkage[mine]
-        moved = float(shrinkage.mean()) if len(shrinkage) else float("nan")
-        rows.append((Name(shown(name)), len(shrinkage), models[b], moved))
-    text = f"Each of {counted(answers.n_panels, 'panel')} has a prior of its own."
-    note = f"The first {count:,}." if count < answers.n_panels else ""
+    for panel, title in enumerate(data.panel_names[:MOST_PANELS]):
+        shrinkage = est.shrinkage[borders[panel] : borders[panel + 1]]
+        mean = float(shrinkage.mean()) if len(shrinkage) else float("nan")
+        rows.append((Name(shown(title)), len(shrinkage), models[panel], mean))
+    text = f"Each of {counted(problem.n_panels, 'panel')} has a prior of its own."
+    note = f"The first {len(rows):,} are shown." if len(rows) < problem.n_panels else ""
     columns = ["panel", "questions", "prior", "shrinkage"]
-    return Section(
-        title, parts=[Text(text)], tables=[Table("Panels", columns, rows, "a panel", note)]
-    )
+    return Section(TITLE, text=text, tables=[PageTable("Panels", columns, rows, "a panel", note)])

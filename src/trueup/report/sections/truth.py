@@ -1,4 +1,4 @@
-"""Against the truth, where it is known: errors, coverage, and a chart of both."""
+"""Comparison with known truths: errors, coverage of the intervals, and a chart of both."""
 
 from __future__ import annotations
 
@@ -7,21 +7,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, counted
-from trueup.report.draw import BLUE, FAINT, RED, position
-from trueup.report.page import Figure, Section, Table
+from trueup.report.draw import (
+    BLUE,
+    FAINT,
+    RED,
+    category,
+    dot,
+    interval_tooltip,
+    layer,
+    name,
+    position,
+    quantity,
+    records,
+)
+from trueup.report.page import Figure, PageTable, Section
 from trueup.report.parts import Cards
-from trueup.report.sections.context import Facts, brief, percent
+from trueup.report.sections.report_data import ReportData, brief, percent
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats
+    from trueup.core.arrays import Floats, Ints
 
 MOST_POINTS = 800
-WHERE = {"in its interval": BLUE, "outside": RED, "no interval": FAINT}
+INSIDE, OUTSIDE, NO_INTERVAL = "in its interval", "outside", "no interval"
+HUES = {INSIDE: BLUE, OUTSIDE: RED, NO_INTERVAL: FAINT}
 FEW = 30  # questions below which a ratio of errors is mostly chance
+DIAGONAL = {"type": "line", "strokeDash": [4, 4], "color": FAINT, "strokeWidth": 1}
 
 
 def check_truth(truth: Any, questions: int) -> Floats | None:
-    """Return the truth as an array, None where none is known."""
+    """Check the truth; return it as an array, None where none is known."""
     if truth is None:
         return None
     try:
@@ -41,160 +55,99 @@ def check_truth(truth: Any, questions: int) -> Floats | None:
     return None if np.isnan(values).all() else values
 
 
-def against_truth(facts: Facts) -> Section | None:
+def truth_section(data: ReportData) -> Section | None:
     """Write the section; None where no truth is known of a question that was estimated."""
-    est, truth = facts.est, facts.truth
+    est, truth = data.est, data.truth
     if truth is None:
         return None
-    given = facts.is_gold & (est.estimate == truth)  # known truths that the estimate was given
-    at = np.flatnonzero(~np.isnan(truth) & ~given)
-    if len(at) == 0:
+    used = data.is_gold & (est.estimate == truth)  # truths that the estimate was given as gold
+    indices = np.flatnonzero(~np.isnan(truth) & ~used)
+    if len(indices) == 0:
         return None
-    before, after = ((each[at] - truth[at]) ** 2 for each in (est.base, est.estimate))
-    mse = float(before.mean()), float(after.mean())
+    before, after = (column[indices] - truth[indices] for column in (est.base, est.estimate))
+    mse = float((before**2).mean()), float((after**2).mean())
+    rmse = float(np.sqrt(mse[0])), float(np.sqrt(mse[1]))
     cards = [
-        (brief(float(np.sqrt(mse[1]))), "root mean squared error", "of the estimates"),
-        (
-            brief(float(np.sqrt(mse[0]))),
-            "the same before the second step",
-            "of the answers combined",
-        ),
+        (brief(rmse[1]), "root mean squared error", "of the estimates"),
+        (brief(rmse[0]), "before the second step", "root mean squared error of the aggregates"),
     ]
-    inside = (est.lower[at] <= truth[at]) & (truth[at] <= est.upper[at])
-    known = np.isfinite(est.lower[at])
-    text = f"The truth of {counted(len(at), 'question')} is known and was not used."
-    if given.any():
-        text = f"The truth of {counted(len(at), 'question')} is known besides the {int(given.sum()):,} that were used."
-    if known.any():
-        share = float(inside[known].mean())
-        cards.append(
-            (percent(share), "of the truths lie in their interval", f"meant: {facts.percent}")
-        )
-        error = 2.0 * np.sqrt(est.level * (1 - est.level) / known.sum())
+    has_interval = np.isfinite(est.lower[indices])
+    others = f"besides the {int(used.sum()):,} given as gold" if used.any() else "and was not used"
+    text = f"The truth of {counted(len(indices), 'question')} is known {others}."
+    if has_interval.any():
+        share = float(_inside(data, truth, indices)[has_interval].mean())
+        covered = "of the truths are in their interval"
+        cards.append((percent(share), covered, f"target: {data.percent}"))
+        error = 2.0 * np.sqrt(est.level * (1 - est.level) / has_interval.sum())
         if share < est.level - error:
             text += (
-                " Fewer of them lie in their interval than should: workers share an error, which their answers cannot "
+                " Fewer of them are in their interval than should be: workers share an error that their answers cannot "
                 "show. Give some known truths as gold to correct it and to widen the intervals."
             )
     if mse[0] > 0:
         change = mse[1] / mse[0] - 1.0
-        if change == 0:
-            verdict = "The second step changed nothing."
-        else:
+        effect = "The second step changed nothing."
+        if change != 0:
             word = "lowered" if change < 0 else "raised"
-            verdict = f"The second step {word} the mean squared error by {percent(abs(change))}"
-            verdict += "." if len(at) >= FEW else f"; with {len(at)} questions that may be chance."
-        text = f"{verdict} {text}"
-    rows = [
-        (
-            "answers combined",
-            mse[0],
-            float(np.sqrt(mse[0])),
-            float(np.abs(est.base[at] - truth[at]).mean()),
-        ),
-        (
-            "estimate",
-            mse[1],
-            float(np.sqrt(mse[1])),
-            float(np.abs(est.estimate[at] - truth[at]).mean()),
-        ),
-    ]
-    errors = Table(
-        "The errors", ["", "mean squared error", "its root", "mean absolute error"], rows
-    )
+            effect = f"The second step {word} the mean squared error by {percent(abs(change))}"
+            few = f"; with only {counted(len(indices), 'question')} that may be chance"
+            effect += "." if len(indices) >= FEW else f"{few}."
+        text = f"{effect} {text}"
+    absolute = float(np.abs(before).mean()), float(np.abs(after).mean())
+    rows = list(zip(("aggregate (first step)", "estimate"), mse, rmse, absolute, strict=True))
+    columns = ["", "mean squared error", "root mean squared error", "mean absolute error"]
+    figure = _figure(data, truth, indices, PageTable("Errors", columns, rows))
     return Section(
-        "Against the known truth",
-        text=text,
-        parts=[Cards(cards)],
-        figures=[_figure(facts, at, errors)],
+        "Comparison with known truths", text=text, parts=[Cards(cards)], figures=[figure]
     )
 
 
-def _figure(facts: Facts, at: Any, errors: Table) -> Figure:
-    est, truth = facts.est, facts.truth
-    assert truth is not None  # noqa: S101  the caller looked
-    total = len(at)
+def _inside(data: ReportData, truth: Floats, indices: Ints) -> Any:
+    """Return which of some questions have their truth in their interval."""
+    low, high = data.est.lower[indices], data.est.upper[indices]
+    return (low <= truth[indices]) & (truth[indices] <= high)
+
+
+def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -> Figure:
+    est, total = data.est, len(indices)
     if total > MOST_POINTS:
-        at = np.sort(np.random.default_rng(0).choice(at, MOST_POINTS, replace=False))
-    inside = (est.lower[at] <= truth[at]) & (truth[at] <= est.upper[at])
-    words = np.where(
-        np.isnan(est.lower[at]), "no interval", np.where(inside, "in its interval", "outside")
+        indices = np.sort(np.random.default_rng(0).choice(indices, MOST_POINTS, replace=False))
+    low, value, true = est.lower[indices], est.estimate[indices], truth[indices]
+    where = np.where(_inside(data, truth, indices), INSIDE, OUTSIDE)
+    where = np.where(np.isnan(low), NO_INTERVAL, where)
+    names = data.questions(indices)
+    rows = records(
+        q=names, truth=true, estimate=value, low=low, high=est.upper[indices], where=where
     )
-    rows = [
-        {"q": q, "truth": t, "estimate": e, "low": lo, "high": hi, "where": w}
-        for q, t, e, lo, hi, w in zip(
-            facts.questions(at),
-            truth[at].tolist(),
-            est.estimate[at].tolist(),
-            est.lower[at].tolist(),
-            est.upper[at].tolist(),
-            words.tolist(),
-            strict=True,
-        )
-    ]
-    ends = [float(f(np.concatenate([truth[at], est.estimate[at]]))) for f in (np.min, np.max)]
-    x = position(facts, f"truth ({facts.unit})", "truth")
-    y = position(facts, f"estimate ({facts.unit})", "estimate")
+    both = np.concatenate([true, value])
+    ends = [float(both.min()), float(both.max())]
+    x = position(data, f"truth ({data.unit})", "truth")
+    y = position(data, f"estimate ({data.unit})", "estimate")
     if x["scale"]["type"] == "log" and ends[0] <= 0:
-        for each in (x, y):
-            each["scale"] = {"type": "symlog"}
-    digits = facts.format
-    used = [word for word in WHERE if word in words]
-    hue = {
-        "field": "where",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": used, "range": [WHERE[word] for word in used]},
-        "legend": {"title": None, "symbolType": "circle", "symbolOpacity": 1},
-    }
-    bars = [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "opacity": 0.3},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "color": hue,
-            },
-        }
+        for axis in (x, y):
+            axis["scale"] = {"type": "symlog"}
+    shown = [kind for kind in HUES if kind in where]
+    hue = category("where", shown, [HUES[kind] for kind in shown], symbolType="circle")
+    tooltip = [
+        name("q", "question"),
+        *(quantity(field, digits=data.digits) for field in ("truth", "estimate")),
+        *interval_tooltip(data.percent, data.digits),
     ]
-    if np.isnan(est.lower[at]).all():
-        bars = []
-    spec = {
-        "height": 360,
-        "layer": [
-            {
-                "data": {"values": [{"truth": each, "estimate": each} for each in ends]},
-                "mark": {"type": "line", "strokeDash": [4, 4], "color": FAINT, "strokeWidth": 1},
-                "encoding": {"x": x, "y": y},
-            },
-            *bars,
-            {
-                "data": {"values": rows},
-                "mark": {"type": "point", "filled": True, "size": 36, "opacity": 0.9},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": hue,
-                    "tooltip": [
-                        {"field": "q", "title": "question", "type": "nominal"},
-                        {"field": "truth", "format": digits, "type": "quantitative"},
-                        {"field": "estimate", "format": digits, "type": "quantitative"},
-                        {"field": "low", "format": digits, "title": "from", "type": "quantitative"},
-                        {"field": "high", "format": digits, "title": "to", "type": "quantitative"},
-                    ],
-                },
-            },
-        ],
-    }
-    off = float(np.mean(est.estimate[at] - truth[at]))
-    error = float(np.std(est.estimate[at] - truth[at])) / np.sqrt(len(at))
-    if len(at) > 1 and abs(off) > 2.0 * error:
-        title = f"On average the estimates are {facts.say_size(abs(off))} too {'high' if off > 0 else 'low'}."
-    else:
-        title = "On average the estimates are neither too high nor too low."
-    note = "On the dashed line an estimate is right."
-    if total > len(at):
-        note += f" {len(at):,} of {total:,} questions, at random."
-    return Figure(title, spec, note, errors)
+    layers = [
+        layer(DIAGONAL, records(truth=ends, estimate=ends), x=x, y=y),
+        layer(dot(36, opacity=0.9), rows, x=x, y=y, color=hue, tooltip=tooltip),
+    ]
+    if not np.isnan(low).all():
+        bar, y_low = {"type": "rule", "opacity": 0.3}, {**y, "field": "low"}
+        layers.insert(1, layer(bar, rows, x=x, y=y_low, y2={"field": "high"}, color=hue))
+    difference = value - true
+    mean_error = float(np.mean(difference))
+    std_error = float(np.std(difference)) / np.sqrt(len(indices))
+    title = "On average the estimates are neither too high nor too low."
+    if len(indices) > 1 and abs(mean_error) > 2.0 * std_error:
+        side = "high" if mean_error > 0 else "low"
+        title = f"On average the estimates are {data.say_size(abs(mean_error))} too {side}."
+    note = "Points on the dashed line are exactly right."
+    if total > len(indices):
+        note += f" A random sample of {len(indices):,} of {total:,} questions is shown."
+    return Figure(title, {"height": 360, "layer": layers}, note, errors)

@@ -1,4 +1,4 @@
-"""What is known of each worker, in the form in which it is shown."""
+"""The workers of an estimate in the form in which they are shown."""
 
 from __future__ import annotations
 
@@ -8,32 +8,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.findings.worker_table import COPIES, FAR_OFF, HARSH, LENIENT, NOISY, TOGETHER
 from trueup.report.names import shown
-from trueup.report.sections.context import brief
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
     from trueup.findings.worker_table import WorkerTable
     from trueup.result.estimate import Estimate
 
-RULES = 0.5  # share of the weight from which on a worker decides alone
+DOMINANT = 0.5  # share of the weight above which a worker decides nearly alone
 CLEAR = 1.96  # standard errors from which on a bias is clear
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class WorkerRows:
     """The workers of an estimate, on the scale on which answers were combined.
 
     Attributes
     ----------
     est : Estimate
-    verdicts : WorkerTable or None
-        What stands out about them; None for many panels.
+    table : WorkerTable or None
+        What stands out about them; None for several panels.
     """
 
     est: Estimate
-    verdicts: WorkerTable | None
+    table: WorkerTable | None
 
     @property
     def weight(self) -> Floats:
@@ -64,37 +62,37 @@ class Judged:
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
-        """Interval of the standard deviation; none for a known one."""
-        found, unknown = self.verdicts, np.full(len(self.weight), np.nan)
-        if found is None or self.est.aggregate.algorithm.needs_variance:
+        """Interval of the standard deviation, NaN where it is known."""
+        table, unknown = self.table, np.full(len(self.weight), np.nan)
+        if table is None or self.est.aggregate.algorithm.needs_variance:
             return unknown, unknown
         low, high = (
-            np.divide(end, found.variance, out=unknown.copy(), where=found.variance > 0)
-            for end in (found.variance_lower, found.variance_upper)
+            np.divide(end, table.variance, out=unknown.copy(), where=table.variance > 0)
+            for end in (table.variance_lower, table.variance_upper)
         )
         return self.deviation * np.sqrt(low), self.deviation * np.sqrt(high)
 
     @property
-    def removed(self) -> bool:
-        """Whether biases were taken off the answers."""
+    def biases_removed(self) -> bool:
+        """Whether biases were removed from the answers."""
         return self.est.biases is not None or self.est.aggregate.bias is not None
 
     @cached_property
     def bias(self) -> Floats:
         """Bias of each worker, NaN where unknown."""
-        if self.removed or self.verdicts is None:
+        if self.biases_removed or self.table is None:
             bias: Floats = self.est.worker_columns["bias"]
             return bias
-        return self.verdicts.bias
+        return self.table.bias
 
     @cached_property
     def bias_error(self) -> Floats:
         """Standard error of the biases, NaN where unknown."""
         if self.est.biases is not None:
             return self.est.biases.std_error
-        if self.removed or self.verdicts is None:
+        if self.biases_removed or self.table is None:
             return np.full(len(self.weight), np.nan)
-        return self.verdicts.bias_std_error
+        return self.table.bias_std_error
 
     @cached_property
     def typical(self) -> float:
@@ -103,45 +101,29 @@ class Judged:
         return float(np.median(known)) if len(known) else float("nan")
 
     @cached_property
-    def remarks(self) -> list[list[str]]:
-        """What stands out about each worker, in words; nothing for most."""
-        if self.verdicts is None:
-            said = [[] if flag is None else [flag] for flag in self.est.findings.flags]
-        else:
-            said = [
-                [self._words(self.verdicts, i, flag) for flag in flags]
-                for i, flags in enumerate(self.verdicts.flags)
-            ]
-        if len(self.weight) > 2:
-            for i in np.flatnonzero(self.weight > RULES).tolist():
-                said[i].append(f"has {self.weight[i]:.0%} of the weight and decides nearly alone")
-        return said
-
-    @staticmethod
-    def _words(found: WorkerTable, number: int, flag: str) -> str:
-        """Return a remark with the number behind it."""
-        if flag == NOISY:
-            times = np.sqrt(found.variance[number] / found.median_variance)
-            return f"{flag}: errs {times:.1f} times as much"
-        if flag in (HARSH, LENIENT):
-            return f"{flag}, by {brief(abs(float(found.bias[number])))} on average"
-        if flag == FAR_OFF:
-            return f"{flag}, {found.far_off[number]:.0%} of them"
-        if flag in (COPIES, TOGETHER):
-            other = found.worker_ids.tolist(found.partner[number : number + 1])[0]
-            # Set apart from the words around it, whatever its direction.
-            return f"{flag} with \u2068{shown(other, 40)}\u2069"
-        return flag
+    def dominant(self) -> Bools:
+        """Workers with most of the weight, among three or more."""
+        return (self.weight > DOMINANT) & (len(self.weight) > 2)
 
     @cached_property
-    def look_at(self) -> Ints:
-        """Workers there is a reason to look at, those with most answers first."""
-        if self.verdicts is None:
-            found = np.array([i for i, each in enumerate(self.remarks) if each], dtype=np.int64)
+    def remarks(self) -> list[list[str]]:
+        """What stands out about each worker, in words; nothing for most."""
+        if self.table is None:
+            remarks = [[] if flag is None else [flag] for flag in self.est.findings.flags]
         else:
-            rules = (self.weight > RULES) & (len(self.weight) > 2)
-            found = np.union1d(self.verdicts.remarkable, np.flatnonzero(rules)).astype(np.int64)
-        order: Ints = found[np.argsort(-self.count[found], kind="stable")]
+            remarks = [self.table.remarks(i, _isolated) for i in range(len(self.weight))]
+        for i in np.flatnonzero(self.dominant).tolist():
+            remarks[i].append(f"has {self.weight[i]:.0%} of the weight and decides nearly alone")
+        return remarks
+
+    @cached_property
+    def to_look_at(self) -> Ints:
+        """Workers there is a reason to look at, those with most answers first."""
+        if self.table is None:
+            workers = np.array([i for i, texts in enumerate(self.remarks) if texts], dtype=np.int64)
+        else:
+            workers = np.union1d(self.table.remarkable, np.flatnonzero(self.dominant))
+        order: Ints = workers[np.argsort(-self.count[workers], kind="stable")].astype(np.int64)
         return order
 
     @cached_property
@@ -149,3 +131,8 @@ class Judged:
         """Workers, the noisiest first and those of unknown noise last."""
         key = np.where(np.isnan(self.deviation), -np.inf, self.deviation)
         return np.argsort(-key, kind="stable")
+
+
+def _isolated(name: object) -> str:
+    """Write an id so that its writing direction does not affect the words around it."""
+    return f"\u2068{shown(name, 40)}\u2069"

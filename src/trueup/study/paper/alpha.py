@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from trueup.report.page import Section, Table
+from trueup.report.page import PageTable, Section
 from trueup.theory import general_condition
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def alpha_table(context: Context) -> Section:
             f"{samples:,} repetitions of the answers; median over {truths} draws of the truths."
         ),
         tables=[
-            Table("Gain at m - 3 / gain at alpha*", ["row", "paper", "here", "expected"], rows)
+            PageTable("Gain at m - 3 / gain at alpha*", ["row", "paper", "here", "expected"], rows)
         ],
     )
 

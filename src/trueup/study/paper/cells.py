@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.datasets import load
 from trueup.errors import TrueupError
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.study.paper.charts import ratios
 from trueup.study.sources import Sampled, Synthetic
 
@@ -173,7 +173,7 @@ def uniform_subsets(context: Context) -> Section:
         holds=better["psi_H positive"] > 0.5,
         figures=_by_source(cells, "subset", context),
         tables=[
-            Table(
+            PageTable(
                 "How uniform the subsets are",
                 ["set", "chosen by", "questions", "variance of all truths", "of the subset", "cut"],
                 rows,
@@ -208,9 +208,9 @@ def _median(cells: Sequence[StudyCell], step: str) -> float:
     return float(np.median([cell.ratio for cell in cells if cell.step == step]))
 
 
-def _numbers(cells: Sequence[StudyCell]) -> Table:
+def _numbers(cells: Sequence[StudyCell]) -> PageTable:
     rows = [cell.row() for cell in cells]
-    return Table("The numbers", COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
+    return PageTable("The numbers", COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
 
 def _figure(
@@ -247,7 +247,7 @@ def _by_source(cells: Sequence[StudyCell], what: str, context: Context) -> list[
     return figures
 
 
-def _summary(cells: Sequence[StudyCell], *, by_source: bool = False) -> Table:
+def _summary(cells: Sequence[StudyCell], *, by_source: bool = False) -> PageTable:
     """Return the median and worst ratio of each method (and source), for every second step."""
     keys = sorted({(cell.source if by_source else "", cell.method) for cell in cells})
     rows = []
@@ -260,4 +260,4 @@ def _summary(cells: Sequence[StudyCell], *, by_source: bool = False) -> Table:
         rows.append(row)
     heads = [text for step in STEPS for text in (f"{step}: median", "worst")]
     first = ["source", "method"] if by_source else ["method"]
-    return Table("Ratio of risks over all sizes", [*first, *heads], rows)
+    return PageTable("Ratio of risks over all sizes", [*first, *heads], rows)

@@ -9,7 +9,7 @@ import numpy as np
 from trueup._estimate import estimate
 from trueup.datasets.published import table1
 from trueup.datasets.simulate import simulate
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import EBE, MEBE, ShrinkRule, Stein
 from trueup.study.paper.charts import curves
 from trueup.theory import biased_variance_risk, blue_variance, ebblue_risk
@@ -60,7 +60,7 @@ def table_one(context: Context) -> Section:  # noqa: ARG001  all parts have one 
         ),
         holds=holds,
         tables=[
-            Table("Estimates and mean loss", ["row", "q1", "q2", "q3", "q4", "mean loss"], rows)
+            PageTable("Estimates and mean loss", ["row", "q1", "q2", "q3", "q4", "mean loss"], rows)
         ],
     )
 
@@ -92,7 +92,7 @@ def known_competence(context: Context) -> Section:
                 f"Risk per question against the number of {label} ({fixed})",
                 curves(part, x=label, y="risk", colour="rule", dashed=exact_curve),
                 note="Points: Monte Carlo. Dashed: closed forms of BLUE and EbBlue.",
-                table=Table(
+                table=PageTable(
                     "Risks",
                     [label, "rule", "risk", "standard error"],
                     [[r[label], r["rule"], r["risk"], r["se"]] for r in part],

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.algorithms import find, run
 from trueup.core.arrays import segment_sum
-from trueup.report.page import Figure, Section, Table
+from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import EBE
 from trueup.study.harness import ratio_interval, seed_of
 from trueup.study.paper.charts import curves
@@ -80,7 +80,7 @@ def trade_off(context: Context) -> Section:
             Figure(
                 "Risk after / before against the number of parts",
                 curves(rows, x="parts", y="ratio", colour="cut", reference=1.0),
-                table=Table(
+                table=PageTable(
                     "The numbers",
                     ["cut", "parts", "ratio", "95% from", "to"],
                     [[r["cut"], r["parts"], r["ratio"], r["low"], r["high"]] for r in rows],

@@ -1,4 +1,4 @@
-"""What several sections of a report need to know of an estimate, computed once."""
+"""The numbers, names and words of an estimate that several sections of its report need, computed once."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.engines.protocol import Problem
     from trueup.findings.agreement import Agreement
     from trueup.findings.answers_needed import AnswersNeeded
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.findings.worker_table import WorkerTable
+    from trueup.io.table import Ids
     from trueup.result.estimate import Estimate
 
-# Of a chart with a row for each question or worker, and of the two halves that are shown of more.
+# Most rows of a chart of questions or workers; of more, the first half of two orders is drawn.
 MOST_DRAWN = 60
 HALF = MOST_DRAWN // 2
 ON_AXIS = 26  # characters of a name beside a chart
 MOST_ROWS = 2000
 ROWS_OF_MORE = 1000
-SPANS = {"log": "log scale", "log1p": "log scale", "logit": "log-odds scale"}
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """An estimate, seen by a report.
+class ReportData:
+    """An estimate with what a report shows of it.
 
     Attributes
     ----------
@@ -45,56 +46,75 @@ class Facts:
     truth: Floats | None = None
 
     @property
-    def m(self) -> int:
-        """Number of questions."""
-        return self.est.answers.n_questions
+    def problem(self) -> Problem:
+        """Numbers of questions, workers and answers, and their ids."""
+        return self.est.problem
 
     @property
-    def one(self) -> bool:
-        """Whether this is one problem, and not many panels."""
-        return self.est.answers.n_panels == 1
+    def m(self) -> int:
+        """Number of questions."""
+        return self.problem.n_questions
+
+    @property
+    def is_single(self) -> bool:
+        """Whether this is a single problem, and not several panels."""
+        return self.problem.n_panels == 1
+
+    @property
+    def panel_names(self) -> list[object]:
+        """Names of the panels; their numbers where they have none."""
+        origin = getattr(self.problem, "origin", None)
+        ids = None if origin is None else origin.panel_ids
+        panels = np.arange(self.problem.n_panels)
+        return list(panels.tolist() if ids is None else ids.tolist(panels))
 
     # -- findings, None where they cannot be known ----------------------------------------------------
 
     @property
     def worker_table(self) -> WorkerTable | None:
         """What stands out about each worker."""
-        return self.est.findings.workers if self.one else None
+        return self.est.findings.workers if self.is_single else None
 
     @property
     def correlated(self) -> CorrelatedWorkers | None:
-        """Workers who err together or copy one another."""
-        found = self.est.findings.correlated if self.one else None
-        return None if found is None or found.found.n_pairs == 0 else found
+        """Workers with correlated errors or identical answers."""
+        correlated = self.est.findings.correlated if self.is_single else None
+        return None if correlated is None or correlated.found.n_pairs == 0 else correlated
 
     @property
     def agreement(self) -> Agreement | None:
         """How well the workers agree."""
-        found = self.est.findings.agreement if self.one else None
-        if found is None or not np.isfinite([found.one.value, found.mean.value]).all():
+        agreement = self.est.findings.agreement if self.is_single else None
+        if agreement is None or not np.isfinite([agreement.one.value, agreement.mean.value]).all():
             return None
-        return found
+        return agreement
 
     @property
     def answers_needed(self) -> AnswersNeeded | None:
         """How many answers are missing where."""
-        return self.est.findings.answers_needed if self.one else None
+        return self.est.findings.answers_needed if self.is_single else None
 
     # -- names -------------------------------------------------------------------------------------
 
-    def questions(self, at: Ints, longest: int = LONGEST) -> list[str]:
+    def questions(self, indices: Ints, longest: int = LONGEST) -> list[str]:
         """Names of questions, no two alike."""
-        answers = self.est.answers
-        return distinct(
-            _in_panel(self, answers.question_ids.tolist(at), answers.question_panel[at]), longest
-        )
+        panels = np.searchsorted(self.problem.panel_questions, indices, side="right") - 1
+        return self._names(self.problem.question_ids, indices, panels, longest)
 
-    def workers(self, at: Ints, longest: int = LONGEST) -> list[str]:
+    def workers(self, indices: Ints, longest: int = LONGEST) -> list[str]:
         """Names of workers, no two alike."""
-        answers = self.est.answers
-        return distinct(
-            _in_panel(self, answers.worker_ids.tolist(at), answers.worker_panel[at]), longest
-        )
+        panels = self.problem.worker_panel[indices]
+        return self._names(self.problem.worker_ids, indices, panels, longest)
+
+    def _names(self, ids: Ids, indices: Ints, panels: Ints, longest: int) -> list[str]:
+        names: list[object] = list(ids.tolist(indices))
+        if not self.is_single:
+            panel_names = self.panel_names
+            names = [
+                f"{shown(panel_names[panel], 30)} / {shown(name, 60)}"
+                for panel, name in zip(panels.tolist(), names, strict=True)
+            ]
+        return distinct(names, longest)
 
     # -- numbers -----------------------------------------------------------------------------------
 
@@ -105,7 +125,7 @@ class Facts:
 
     @cached_property
     def is_gold(self) -> Bools:
-        """Questions that count as known: their interval is a point."""
+        """Questions whose truth counts as known: their interval is a point."""
         return np.asarray(self.est.std_error == 0.0)
 
     @cached_property
@@ -119,18 +139,23 @@ class Facts:
         return bool(np.isfinite(self.half_width).any())
 
     @cached_property
-    def by_doubt(self) -> Ints:
+    def by_uncertainty(self) -> Ints:
         """Questions, the least certain first; those of unknown interval before all others."""
         width = np.where(np.isnan(self.half_width), np.inf, self.half_width)
         return np.argsort(-width, kind="stable")
 
     @cached_property
+    def by_move(self) -> Ints:
+        """Questions, those that were moved most first and gold questions last."""
+        return np.argsort(-np.abs(np.where(self.is_gold, 0.0, self.moved)), kind="stable")
+
+    @cached_property
     def typical_error(self) -> float:
-        """Median standard error of the estimates, or of anything that has their unit."""
-        for candidate in (self.est.std_error, self.est.base_std_error):
-            known = candidate[np.isfinite(candidate) & (candidate > 0)]
-            if len(known):
-                return float(np.median(known))
+        """Median standard error of the estimates, or else of anything in their unit."""
+        for errors in (self.est.std_error, self.est.base_std_error):
+            positive = errors[np.isfinite(errors) & (errors > 0)]
+            if len(positive):
+                return float(np.median(positive))
         return 0.01 * float(np.std(self.est.base))
 
     @cached_property
@@ -143,16 +168,16 @@ class Facts:
         return [Rounded(value, self.places) for value in values.tolist()]
 
     def say(self, value: float) -> str:
-        """Write a value in answer units in a sentence: a digit less than in a table says as much."""
+        """Write a value in answer units in a sentence, with a digit less than in a table."""
         return str(Rounded(float(value), None if self.places is None else max(self.places - 1, 0)))
 
     def say_size(self, value: float) -> str:
-        """Write a length in answer units, with two digits: it is not nothing even if it is small."""
+        """Write a length in answer units with two significant digits, so that a small one does not become 0."""
         return f"{float(f'{value:.2g}'):,.10g}"
 
     @property
-    def format(self) -> str:
-        """The same for tooltips."""
+    def digits(self) -> str:
+        """Format of values in answer units in tooltips."""
         return ".5~g" if self.places is None else f",.{self.places}f"
 
     def sample(self, most: int, seed: int = 0) -> Ints:
@@ -164,6 +189,11 @@ class Facts:
     # -- words -------------------------------------------------------------------------------------
 
     @property
+    def transform(self) -> str:
+        """Transform of the answers before they were combined, "" for none."""
+        return self.est.solution.scale.transform or ""
+
+    @property
     def unit(self) -> str:
         """Title of an axis in answer units."""
         return "answer units"
@@ -171,24 +201,12 @@ class Facts:
     @property
     def inner_unit(self) -> str:
         """Title of an axis on the scale on which answers were combined."""
-        transform = self.est.solution.scale.transform
-        return f"{transform} of the answers" if transform else self.unit
+        return f"{self.transform} of the answers" if self.transform else self.unit
 
     @property
     def percent(self) -> str:
         """Level of the intervals."""
         return f"{100 * self.est.level:g}%"
-
-
-def _in_panel(facts: Facts, ids: Sequence[object], panel: Ints) -> list[object]:
-    answers = facts.est.answers
-    if facts.one:
-        return list(ids)
-    numbers = answers.origin.panel_ids
-    panels = panel.tolist() if numbers is None else numbers.tolist(panel)
-    return [
-        f"{shown(which, 30)} / {shown(name, 60)}" for which, name in zip(panels, ids, strict=True)
-    ]
 
 
 def named(names: Sequence[str]) -> list[Name]:
@@ -197,7 +215,7 @@ def named(names: Sequence[str]) -> list[Name]:
 
 
 def percent(share: float) -> str:
-    """Write a share in words.
+    """Write a share as a percentage.
 
     Examples
     --------
@@ -208,7 +226,7 @@ def percent(share: float) -> str:
 
 
 def brief(value: float) -> str:
-    """Write a number in a sentence, where its unit has no usual number of decimals.
+    """Write a number that is not in answer units in a sentence.
 
     Examples
     --------
@@ -219,6 +237,14 @@ def brief(value: float) -> str:
 
 
 def extremes(first: Ints, second: Ints, half: int = HALF) -> Ints:
-    """Return the first of one order and the first others of a second."""
+    """Return the first of one order, and the first of a second order that are not among them."""
     taken = first[:half]
     return np.concatenate([taken, second[~np.isin(second, taken)][:half]])
+
+
+def sentence(text: str) -> str:
+    """Write a text as a sentence: with a capital letter and a full stop."""
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
