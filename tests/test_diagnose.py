@@ -48,7 +48,7 @@ def test_alpha_star_of_a_right_variance_is_about_m_minus_three() -> None:
     text = str(found)
     assert "alpha* =" in text
     assert "conservative" in text
-    assert "cannot be seen" in text
+    assert "cannot be detected" in text
 
 
 @pytest.mark.parametrize("method", ["mean", "crh", "dtd", "student_t", "median"])
@@ -80,7 +80,7 @@ def findings() -> Findings:
 def test_everything_is_said_on_about_thirty_lines(findings: Findings) -> None:
     lines = str(findings).splitlines()
     assert 25 <= len(lines) <= 40
-    titles = ["Workers", "Workers who err together", "Questions", "Agreement", "Second step"]
+    titles = ["Workers", "Workers with correlated errors", "Questions", "Agreement", "Second step"]
     assert [line for line in lines if line in titles] == titles
     assert not findings.missing
     text = str(findings)
@@ -88,7 +88,7 @@ def test_everything_is_said_on_about_thirty_lines(findings: Findings) -> None:
     assert "lenient" in text
     assert "6 and 7: errors correlate 1.00; 100% of answers identical" in text
     assert "ICC(1) = " in text
-    assert "more answers for a standard error of" in text
+    assert "more answers to reach a standard error of" in text
     assert text.count("cannot be detected from the answers") == 1
 
 

@@ -107,7 +107,7 @@ def test_an_interval_that_cannot_be_known_is_null_with_the_reason() -> None:
     assert est.questions["estimate"].to_list() == [1.0, 2.0]
     assert est.questions["lower"].to_list() == [None, None]
     assert est.workers["variance"].to_list() == [None, None]
-    assert est.workers["flag"].to_list() == ["shares no question with anybody"] * 2
+    assert est.workers["flag"].to_list() == ["shares no question with other workers"] * 2
     assert any("unknown" in text for text in est.diagnosis.assumptions)
     assert "unknown" in str(est)
 
@@ -214,10 +214,10 @@ def test_published_dtd_warns_of_a_dictator() -> None:
 
 def test_truths_that_still_move_are_reported() -> None:
     answers, _ = trueup.simulate(workers=6, questions=30, seed=4)
-    with pytest.warns(TrueupWarning, match="not come to rest"):
+    with pytest.warns(TrueupWarning, match="had not converged"):
         est = trueup.estimate(answers, method="crh", max_iter=1)
     assert not est.diagnosis.settled
-    assert "had not come to rest" in str(est)
+    assert "1 iteration, not converged" in str(est)
 
 
 def test_panels_come_back_with_their_ids() -> None:
@@ -262,10 +262,10 @@ def test_wrong_arguments_are_named(options: dict[str, Any], message: str) -> Non
 
 def test_print_is_what_a_person_would_quote() -> None:
     text = str(trueup.estimate(COLUMNS, method="mean"))
-    assert text.splitlines()[0] == "8 answers of 3 workers to 3 questions"
+    assert text.splitlines()[0] == "8 answers from 3 workers to 3 questions"
     assert "method mean, shrink adaptive" in text
     assert "95% interval" in text
-    assert "does not contain an error that all workers share" in text
+    assert "an error that all workers share is not included" in text
     assert repr(trueup.estimate(COLUMNS, method="mean")) == text
 
 

@@ -182,7 +182,7 @@ def test_the_prior_of_many_answers_is_kept_until_they_have_grown(
     assert anew is not None
     assert (kept.model, kept.answers, kept.changed) == (model, 5_050, n - 5_050)
     assert (anew.model, anew.answers, anew.changed) == (model, n, 0)
-    assert "was chosen from 5,050 answers and kept" in found.diagnosis.second_step
+    assert "was chosen earlier, from 5,050 answers, and kept" in found.diagnosis.second_step
     assert "kept" not in full.diagnosis.second_step
     assert_unordered(found, full)
     # Counted from when it was chosen, over several updates; answers that were replaced count as well.
@@ -569,7 +569,7 @@ def test_the_command_updates_the_state_and_says_what_was_added(
     lines = out.splitlines()
     assert lines[0] == f"Added: {n_new} answers, 2 questions and 1 worker"
     assert lines[1].startswith("The first step took ")
-    assert "answers of 12 workers to 40 questions" in lines[2]
+    assert "answers from 12 workers to 40 questions" in lines[2]
     assert lines[-1] == f"Written: {state}"
     assert command("estimate", every, "--method", "crh", "-o", folder / "full.csv")[0] == 0
     texts = [(folder / name).read_text(encoding="utf-8") for name in ("t.csv", "full.csv")]

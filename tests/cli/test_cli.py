@@ -106,7 +106,7 @@ def test_the_demo_shows_estimates_and_how_close_they_come() -> None:
     done = run("demo")
     assert done.code == 0, done.err
     assert done.err == ""
-    assert "81 answers of 8 workers to 12 questions" in done.out
+    assert "81 answers from 8 workers to 12 questions" in done.out
     errors = {
         words[0]: float(words[1])
         for words in map(str.split, done.out.splitlines())
@@ -211,7 +211,7 @@ def test_estimate_prints_what_came_out_and_writes_it(answers: Path, tmp_path: Pa
     done = finished([*COMMAND, "estimate", answers, "--method", "crh", *outputs])
     assert done.code == 0, done.err
     assert done.err == ""
-    assert "6 answers of 3 workers to 2 questions" in done.out
+    assert "6 answers from 3 workers to 2 questions" in done.out
     est = trueup.estimate(answers, method="crh")
     assert [row["question"] for row in table(truths)] == ["height", "age"]
     assert [float(row["estimate"]) for row in table(truths)] == est.estimate.tolist()

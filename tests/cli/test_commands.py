@@ -273,7 +273,7 @@ def test_workers_who_err_together_are_named() -> None:
         assert "too narrow" not in text
         with Path("w.csv").open(newline="") as file:
             flags = {row["worker"]: row["flag"] for row in csv.DictReader(file)}
-        assert flags == {f"w{i}": "errs together" if i in (2, 5) else "" for i in range(8)}
+        assert flags == {f"w{i}": "correlated errors" if i in (2, 5) else "" for i in range(8)}
     assert "too narrow" not in printed("estimate", "answers.csv")
 
 

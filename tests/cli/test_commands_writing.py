@@ -40,7 +40,7 @@ def test_the_report_and_the_tables_are_written() -> None:
     )
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.lower().startswith("<!doctype html>")
-    assert "Against the known truth" in page
+    assert "Comparison with known truths" in page
 
 
 @pytest.mark.parametrize("broken", ["page.html", "workers.json", "out.csv"])

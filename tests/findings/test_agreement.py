@@ -133,7 +133,8 @@ def test_differences_of_level_are_pointed_out() -> None:
 def test_words() -> None:
     found = agreement(SHROUT_FLEISS)
     assert found.summary == (
-        "Two answers to the same question correlate 0.17 (poor), means of 4 answers 0.44 (poor)."
+        "The correlation of two answers to the same question is 0.17 (poor), that of two means of 4 answers 0.44 "
+        "(poor)."
     )
     assert "ICC(3,k) = 0.91 (95% interval 0.68 to 0.99): excellent" in str(found)
     assert found["ICC(3,1)"].word == "moderate"

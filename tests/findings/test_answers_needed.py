@@ -69,10 +69,10 @@ def test_the_least_certain_come_first(est: trueup.Estimate) -> None:
 
 def test_words(est: trueup.Estimate) -> None:
     text = str(needs(est, 0.3))
-    assert "more answers for a standard error of 0.3: " in text
-    assert "of a typical worker in all." in text
-    assert "One more answer gains most here:" in text
-    assert "(that of the median question)" in needs(est).summary
+    assert "more answers to reach a standard error of 0.3: " in text
+    assert "from typical workers in total." in text
+    assert "One more answer helps most for these questions:" in text
+    assert "(the median question's)" in needs(est).summary
     assert needs(est, 1e6).summary == "Every question has reached a standard error of 1e+06."
     assert needs(est, 1e6).total == 0
 

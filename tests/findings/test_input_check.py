@@ -29,21 +29,21 @@ def of(*rows: tuple[Any, Any, Any], **options: Any) -> Answers:
 def test_enough_answers_need_no_advice() -> None:
     found = examine(trueup.simulate(workers=6, questions=20, seed=1).answers)
     assert found.found == (
-        "120 answers of 6 workers to 20 questions",
+        "120 answers from 6 workers to 20 questions",
         "answers per question: 6 to 6, median 6; per worker: 20 to 20, median 20",
     )
-    assert "estimates with intervals, by any first step" in found.runs
-    assert "a verdict on 6 of 6 workers (5 shared answers or more)" in found.runs
-    assert "the second step, and looking for clusters of questions" in found.runs
+    assert "estimates with intervals, by any aggregation method (first step)" in found.runs
+    assert "judging 6 of 6 workers (those with 5 shared answers or more)" in found.runs
+    assert "shrinkage (second step), with a search for clusters of questions" in found.runs
     assert found.cannot == found.advice == ()
 
 
 def test_few_questions_and_workers() -> None:
     found = examine(of(("x", "u", 1), ("x", "v", 2), ("y", "u", 3)))
-    assert "1 question with a single answer: nothing to compare it with" in found.found
+    assert "1 question with a single answer, which cannot be compared with others" in found.found
     assert found.cannot == (
-        "choosing the first step: it needs 3 workers, there are 2",
-        "the second step: it needs 4 questions, there are 2",
+        "choosing the aggregation method: needs 3 workers, found 2",
+        "shrinkage (second step): needs 4 questions, found 2",
     )
 
 
@@ -64,7 +64,7 @@ def test_no_overlap() -> None:
     found = examine(of(*((f"q{j}", f"w{j}", j) for j in range(9))))
     assert any("no question has two answers" in text for text in found.cannot)
     assert found.runs == (
-        "estimates without intervals: the only answer to a question is the estimate of its truth",
+        "estimates without intervals: the only answer to a question is its estimate",
     )
     assert "--gold" in found.advice[0]
 
@@ -111,7 +111,7 @@ def test_the_text_leaves_out_what_is_empty() -> None:
 def test_what_it_promises_is_kept(rows: dict[tuple[str, str], float]) -> None:
     answers = of(*((question, worker, value) for (question, worker), value in rows.items()))
     found = examine(answers)
-    if any("choosing the first step" in text for text in found.runs):
+    if any("choosing the aggregation method" in text for text in found.runs):
         assert len(trueup.compare(answers, ["mean"], shrink="none")["method"]) > 0
     else:
         with pytest.raises(TrueupError):

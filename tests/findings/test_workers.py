@@ -49,10 +49,10 @@ def test_every_oddity_is_named_and_nobody_else() -> None:
     assert [flags[i] for i in (0, 1, 11, 12)] == [()] * 4
     assert table.partner[6] == 7
     text = str(table)
-    assert "fewer than 5 answers to questions that others answered as well" in text
+    assert "too few answers to judge: fewer than 5 to questions that others answered too" in text
     assert "identical answers with 7" in text
-    assert "answers too low (harsh), by 1.91 ± 0.25" in text
-    assert "answers far off, 14% of them" in text
+    assert "answers too low (harsh) by 1.91 ± 0.25" in text
+    assert "14% of answers are far off" in text
 
 
 @pytest.mark.parametrize("many", [2_000_000, 400])

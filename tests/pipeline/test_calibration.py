@@ -227,12 +227,14 @@ def test_bad_input_is_named(mean: Floats, variance: Floats, truth: object, named
 
 def test_words_say_what_was_done() -> None:
     mean, variance, truth = some(9, 30, spread=0.1)
-    assert "none is corrected" in str(learned(mean, variance, truth))
+    assert "no clear shared error" in str(learned(mean, variance, truth))
     assert "too low by" in str(learned(mean, variance, truth + 20.0))
     assert "too high by" in str(learned(mean, variance, truth - 20.0))
     assert "disagreement of the workers" in str(learned(mean, variance + 9.0, truth))
-    assert "still off by about" in str(learned(mean, NONE[:1].repeat(30), truth))
-    assert "stretched" in str(learned(mean, variance, truth * 3.0))
+    assert "Remaining typical error: 1.28 (included in the intervals)" in str(
+        learned(mean, NONE[:1].repeat(30), truth)
+    )
+    assert "understated differences by about" in str(learned(mean, variance, truth * 3.0))
 
 
 def test_consensus_is_the_crowd_not_the_truth() -> None:

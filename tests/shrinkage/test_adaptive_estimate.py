@@ -50,7 +50,7 @@ def test_without_two_answers_to_a_question_nothing_is_known_of_the_noise(
     assert NO_OVERLAP in est.diagnosis.assumptions
     assert est.second_step.models == ["none"]
     assert not est.shrinkage.any()
-    assert "left all questions where they were" in str(est)
+    assert "changed no estimates" in str(est)
 
 
 @pytest.mark.parametrize("m", [1, 4, 12])
@@ -119,7 +119,7 @@ def test_a_worker_with_no_informative_answer() -> None:
     noise = est.second_step.noise
     assert noise is not None
     assert 0 < noise.variance[5] < np.inf
-    assert est.findings.flags == [None] * 5 + ["shares no question with anybody"]
+    assert est.findings.flags == [None] * 5 + ["shares no question with other workers"]
 
 
 def test_many_degrees_of_freedom_have_normal_quantiles() -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueup.algorithms.driver import run
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import Message, TrueupError, counted
+from trueup.errors import Message, TrueupError
 from trueup.findings.agreement import agreement
 from trueup.findings.answers_needed import answers_needed
 from trueup.findings.correlated import CorrelatedWorkers
 from trueup.findings.second_step import PANELS, SHARED, diagnose_second_step
 from trueup.findings.workers import constant_workers, judge_workers
+from trueup.pipeline.diagnosis import size_in_words
 from trueup.variance.correlated import find_pairs, sample_answers
 from trueup.variance.worker_noise import worker_noise
 
@@ -187,11 +188,7 @@ class Findings:
         """Say everything in words, what can be acted upon first."""
         problem, diagnosis = self._solution.root.problem, self._solution.diagnosis
         why = f" ({diagnosis.why})" if diagnosis.why else ""
-        size = (
-            f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
-            f"{counted(problem.n_questions, 'question')}"
-        )
-        lines = [f"{size}; aggregation (first step): {diagnosis.method}{why}"]
+        lines = [f"{size_in_words(problem)}; aggregation (first step): {diagnosis.method}{why}"]
         lines += [diagnosis.pooling] if diagnosis.pooling else []
         lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
@@ -205,9 +202,7 @@ class Findings:
         if self.second_step is not None:
             # What cannot be seen is said above, and notes are for those who ask for this part alone.
             text = str(self.second_step).splitlines()
-            parts["Shrinkage (second step)"] = [
-                line for line in text if line != SHARED and "note:" not in line
-            ]
+            parts["Second step"] = [line for line in text if line != SHARED and "note:" not in line]
         if self.missing:
             parts["Not known"] = list(self.missing)
         for title, texts in parts.items():

@@ -12,6 +12,7 @@ from trueup.answers.scale import PanelScales, Scale
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import counted
 from trueup.pipeline.auto_method import FEWEST_WORKERS
+from trueup.pipeline.diagnosis import size_in_words
 from trueup.pipeline.scaling import on_scale
 
 if TYPE_CHECKING:
@@ -75,10 +76,7 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     lone = int((counts < 2).sum())
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [
-        (
-            f"{counted(answers.n_answers, 'answer')} from {counted(answers.n_workers, 'worker')} to "
-            f"{counted(answers.n_questions, 'question')}"
-        ),
+        size_in_words(answers),
         f"answers per question: {_range(counts)}; per worker: {_range(facts.n_answers)}",
     ]
     if origin.n_missing:

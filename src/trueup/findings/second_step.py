@@ -79,7 +79,7 @@ class SecondStepDiagnosis:
             if self.helps
             else "help"
         )
-        effect = "help" if self.printed < 2 * self.variance else "hurt (the limit is 2 times)"
+        effect = "help" if self.printed < 2 * self.variance else "hurt (the limit is 2)"
         lines = [
             f"Shrinkage (second step) after {self.method} is {'' if self.helps else 'not '}expected to {brings}.",
             f"Uniformity of the questions: {self.uniformity:.2f} (1: all alike, 0: nothing in common).",

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trueup.errors import counted
+
+if TYPE_CHECKING:
+    from trueup.engines.protocol import Problem
+
+
+def size_in_words(problem: Problem) -> str:
+    """Say how many answers of how many workers to how many questions there are."""
+    text = (
+        f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
+        f"{counted(problem.n_questions, 'question')}"
+    )
+    return f"{text} in {problem.n_panels:,} panels" if problem.n_panels > 1 else text
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, table
 from trueup.report.sections.report_data import ReportData, named
-from trueup.result.text import account
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
@@ -36,7 +36,7 @@ def card(est: Estimate) -> str:
     """Write the summary and the first questions."""
     data, about = ReportData(est), est.diagnosis
     lines = [
-        account(est)[0],
+        size_in_words(data.problem),
         f"method {about.method}{f' ({about.why})' if about.why else ''}, shrink {about.shrink}",
         *(text for text in (about.pooling, about.second_step, about.gold) if text),
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import counted, quoted
+from trueup.pipeline.diagnosis import size_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +22,7 @@ LONGEST_ID = 30
 def account(est: Estimate) -> list[str]:
     """Say what was read, and what was dropped and why."""
     problem = est.problem
-    lines = [
-        f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
-        f"{counted(problem.n_questions, 'question')}"
-        + (f" in {problem.n_panels:,} panels" if problem.n_panels > 1 else "")
-    ]
+    lines = [size_in_words(problem)]
     if problem.n_missing:
         there = "it" if problem.n_missing == 1 else "them"
         lines.append(

@@ -112,7 +112,7 @@ def agree(source: str, method: str = "mean", second_step: str = "", **known: Any
     ("source", "name", "known", "second_step"),
     [
         ("answers.csv", text, {"groups": "groups.csv"}, "toward the mean of their group"),
-        ("numbers.csv", int, {"covariates": "sizes.csv"}, "toward what the covariates"),
+        ("numbers.csv", int, {"covariates": "sizes.csv"}, "toward the value that the covariates"),
         (
             "numbers.parquet",
             int,

@@ -306,7 +306,7 @@ def test_an_estimate_on_disk_prints_what_was_left_out(tmp_path: Path) -> None:
     est = disk.estimate(source, tmp_path / "o.parquet", "mean", duplicates="mean")
     text = str(est)
     for line in (
-        "3 answers of 2 workers to 2 questions",
+        "3 answers from 2 workers to 2 questions",
         "1 of 6 rows dropped: no answer in it",
         "1 repeated answer merged",
         "1 row could not be used",

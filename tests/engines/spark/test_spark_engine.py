@@ -511,7 +511,7 @@ def test_the_public_estimate_and_its_frames() -> None:
         questions = est.questions.toPandas().set_index("question").sort_index()
         verdicts = est.findings.workers
         workers = est.workers.toPandas().set_index("worker").sort_index()
-        assert str(est).startswith(f"{len(frame) - n_missing} answers of 14 workers to 40 ")
+        assert str(est).startswith(f"{len(frame) - n_missing} answers from 14 workers to 40 ")
         assert f"{n_missing} of {len(frame)} rows dropped: no answer" in str(est)
     expected = trueup.estimate(frame, "crh", "normal", **options)
     theirs = expected.questions.set_index("question").sort_index()

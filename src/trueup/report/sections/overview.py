@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import counted
+from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name
 from trueup.report.page import Section
 from trueup.report.parts import Callout, Cards, Lists, Paragraphs, Points
@@ -103,12 +104,7 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
 
 def _read(data: ReportData) -> str:
     problem = data.problem
-    text = (
-        f"{counted(problem.n_answers, 'answer')} from {counted(problem.n_workers, 'worker')} to "
-        f"{counted(problem.n_questions, 'question')}"
-    )
-    if problem.n_panels > 1:
-        text += f" in {problem.n_panels:,} independent panels"
+    text = size_in_words(problem)
     if problem.n_missing:
         text += f". {problem.n_missing:,} of {problem.n_rows:,} rows were left out because they hold no answer."
     else:
