@@ -32,7 +32,7 @@ with a bootstrap over questions (Zapf et al., BMC Medical Research Methodology 2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, option
+from trueup.findings.coefficient import Coefficient, two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -62,53 +63,6 @@ LEVEL_MATTERS = (
     + option("bias", True)
     + " removes it."
 )
-
-Sort = Literal["icc", "alpha"]
-#: From which value on a coefficient deserves a word: Koo and Li, Journal of Chiropractic Medicine 2016, for intraclass
-#: correlations; Krippendorff, Content Analysis 2004, for alpha.
-WORDS: dict[str, tuple[tuple[float, str], ...]] = {
-    "icc": ((0.9, "excellent"), (0.75, "good"), (0.5, "moderate"), (-np.inf, "poor")),
-    "alpha": (
-        (0.8, "good enough to rely on"),
-        (2 / 3, "enough for tentative conclusions"),
-        (-np.inf, "too low to rely on single answers"),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """A coefficient of agreement with its 95% interval.
-
-    Attributes
-    ----------
-    name, meaning : str
-        Its usual name, and what it is about.
-    value, lower, upper : float
-        1 is perfect agreement, 0 none, and nothing is shown below -1; ends of the interval are NaN where it is unknown.
-    sort : {"icc", "alpha"}
-        Whose cut-offs give the word.
-    """
-
-    name: str
-    meaning: str
-    value: float
-    lower: float
-    upper: float
-    sort: Sort = "icc"
-
-    @property
-    def word(self) -> str:
-        """What the value is called."""
-        return next(word for least, word in WORDS[self.sort] if self.value >= least)
-
-    def __str__(self) -> str:
-        interval = (
-            "interval unknown"
-            if np.isnan(self.lower)
-            else f"95% interval {_two(self.lower)} to {_two(self.upper)}"
-        )
-        return f"{self.name} = {_two(self.value)} ({interval}): {self.word}; {self.meaning}"
 
 
 @dataclass(frozen=True)
@@ -137,8 +91,8 @@ class Agreement:
     def summary(self) -> str:
         """The agreement in one sentence."""
         return (
-            f"The correlation of two answers to the same question is {_two(self.one.value)} ({self.one.word}), that of "
-            f"two means of {self.k:.3g} answers {_two(self.mean.value)} ({self.mean.word})."
+            f"The correlation of two answers to the same question is {two_digits(self.one.value)} ({self.one.word}), "
+            f"that of two means of {self.k:.3g} answers {two_digits(self.mean.value)} ({self.mean.word})."
         )
 
     @property
@@ -160,11 +114,6 @@ class Agreement:
         """Return it in words, with some of the coefficients."""
         lines = [self.summary, *(f"  {each}" for each in shown)]
         return lines + [LEVEL_MATTERS] * self.level_matters
-
-
-def _two(value: float) -> str:
-    """Write a coefficient with two digits, and 0 without a sign."""
-    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def agreement(answers: Any, *, seed: int = 0, **options: Any) -> Agreement:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.diagnosis import Diagnosis
     from trueup.pipeline.pooling import Pooling
-    from trueup.pipeline.shrink import SecondStepResult
+    from trueup.pipeline.shrunk import SecondStepResult
     from trueup.request import Plan
     from trueup.shrinkage.adaptive_prior import PriorChoice
     from trueup.variance.bias import Biases

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Engine, Kept
     from trueup.io.question_data import QuestionData
     from trueup.pipeline.calibration import Calibration
-    from trueup.pipeline.shrink import SecondStepResult
+    from trueup.pipeline.shrunk import SecondStepResult
     from trueup.request import Plan
     from trueup.shrinkage.adaptive_prior import PriorChoice
 

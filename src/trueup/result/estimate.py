@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.diagnosis import Diagnosis
     from trueup.pipeline.pooling import Pooling
-    from trueup.pipeline.shrink import SecondStepResult
+    from trueup.pipeline.shrunk import SecondStepResult
     from trueup.pipeline.solution import Solution
     from trueup.request import Plan, Request
     from trueup.variance.bias import Biases

@@ -33,7 +33,8 @@ from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.pooling import Pooling
 from trueup.pipeline.scaling import on_scale
-from trueup.pipeline.shrink import TOWARD, second_step
+from trueup.pipeline.shrink import second_step
+from trueup.pipeline.shrunk import TOWARD
 from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
 from trueup.request import PLAN, READING, Plan, Request
 from trueup.result.estimate import Estimate

@@ -15,7 +15,7 @@ from processes import begin
 from trueup import Answers
 from trueup.answers.dense_block import CompleteBlock
 from trueup.engines.disk import DiskEngine
-from trueup.engines.disk.checkpoint import Journal
+from trueup.engines.disk.checkpoint import DiskJournal
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError
@@ -261,10 +261,10 @@ def test_vectors_of_an_earlier_run_are_not_seen(both: tuple[StoredAnswers, Answe
 
 
 def test_journal(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = DiskJournal(tmp_path)
     assert journal.load("a") is None
     journal.save("a", {"x": np.arange(4), "empty": np.zeros((0, 3)), "flag": np.array(True)})
-    found = Journal(tmp_path).load("a")
+    found = DiskJournal(tmp_path).load("a")
     assert found is not None
     assert found["x"].tolist() == [0, 1, 2, 3]
     assert found["empty"].shape == (0, 3)
@@ -292,7 +292,7 @@ def test_journal(tmp_path: Path) -> None:
 
 
 def test_journal_holds_no_code(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+    journal = DiskJournal(tmp_path)
     journal.save("a", {"x": np.ones(1)})
     (path,) = tmp_path.glob("journal-*.npz")
     np.savez(path, x=np.array([print], dtype=object))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-class Journal:
+class DiskJournal:
     """Named arrays under keys, each in a file that is always whole.
 
     Parameters

@@ -13,7 +13,7 @@ from trueup.answers.origin import Origin
 from trueup.core.libraries import need
 from trueup.core.sampling import drawn
 from trueup.engines import vectors
-from trueup.engines.disk.checkpoint import Journal
+from trueup.engines.disk.checkpoint import DiskJournal
 from trueup.engines.disk.vectors import SameNumber, VectorStore, parts_of
 from trueup.engines.gathering import answer_fields, chosen_arrays, joined_arrays
 from trueup.engines.reduction import Reduction
@@ -66,7 +66,7 @@ class DiskEngine:
         self.answer_variance = stored.answer_variance
         self.threads = max(1, min(threads or os.cpu_count() or 1, stored.n_blocks))
         self._vectors = VectorStore(stored)
-        self.journal = Journal(stored.folder.path)
+        self.journal = DiskJournal(stored.folder.path)
         sizes = BYTES * np.diff(stored.ends)
         self._stay = int(np.searchsorted(np.cumsum(sizes), memory, side="right"))
         self._loaded: dict[int, Block] = {}
