@@ -16,6 +16,7 @@ import pytest
 
 import browser
 import trueup
+import trueup.disk
 from trueup import estimate, simulate
 from trueup.errors import MissingExtra, TrueupError, TrueupWarning
 from trueup.report import bundle as bundle_module
@@ -628,3 +629,20 @@ def test_a_report_replaces_a_page_and_nothing_else(est: Any, tmp_path: Path) -> 
     with pytest.raises(TrueupError, match=r"answers.csv.* is there already and no page"):
         est.report(answers)
     assert answers.read_text() == "question,worker,answer\n1,2,3\n"
+
+
+def test_a_report_of_an_estimate_on_disk_asks_for_no_answers_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("duckdb", reason='needs pip install "trueup[files]"')
+    frame = pandas.DataFrame(named_answers()[0]).sort_values(["question", "worker"])
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    in_memory = estimate(frame, "mean").report(tmp_path / "memory.html", command="-")
+    on_disk = trueup.disk.estimate(tmp_path / "answers.csv", tmp_path / "o.parquet", "mean")
+    monkeypatch.setattr(type(on_disk), "answers", None)
+    with on_disk:
+        pages = in_memory, on_disk.report(tmp_path / "disk.html", command="-")
+    first, second = (column(page.read_text("utf-8"), "a question", "upper") for page in pages)
+    assert np.allclose(np.sort(first), np.sort(second))
+    assert figures(pages[0].read_text("utf-8")) == figures(pages[1].read_text("utf-8"))

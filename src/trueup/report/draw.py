@@ -85,7 +85,7 @@ def category(
         "field": field,
         "type": "nominal",
         "scale": {"domain": domain, "range": values},
-        "legend": {"title": None, "symbolOpacity": 1, **legend},
+        "legend": {"title": None, "symbolOpacity": 1, "labelLimit": 320, **legend},
     }
 
 

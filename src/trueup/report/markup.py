@@ -94,25 +94,16 @@ def paragraphs(text: str) -> str:
     return "\n".join(f"<p>{escape(block.strip())}</p>" for block in blocks if block.strip())
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a table; the first column names the rows, columns of numbers end at the right."""
-    numeric = [at > 0 and any(is_number(row[at]) for row in rows) for at in range(len(columns))]
-    head = "".join(
-        f'<th scope="col"{_right(right)}>{escape(str(name))}</th>'
-        for name, right in zip(columns, numeric, strict=True)
-    )
-    lines = [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
-    for row in rows:
-        first, *others = row
-        cells = "".join(f"<td{_right(is_number(value))}>{cell(value)}</td>" for value in others)
-        lines.append(f'<tr><th scope="row">{cell(first)}</th>{cells}</tr>')
-    lines.append("</tbody>")
-    return "<table>" + "\n".join(lines) + "</table>"
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, compact: bool = False
+) -> str:
+    """Write a table; the first column names the rows, columns of numbers end at the right.
 
-
-def data_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a long table with few letters: cells are numbers unless they say otherwise, and end at the right."""
-    numeric = [at > 0 and any(is_number(row[at]) for row in rows) for at in range(len(columns))]
+    A compact table, for many rows, takes fewer letters: it marks the columns of text instead of the numbers.
+    """
+    numeric = [
+        column > 0 and any(is_number(row[column]) for row in rows) for column in range(len(columns))
+    ]
     head = "".join(
         f'<th scope="col"{_right(right)}>{escape(str(name))}</th>'
         for name, right in zip(columns, numeric, strict=True)
@@ -120,7 +111,9 @@ def data_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for first, *others in rows:
         cells = "".join(
-            f"<td>{cell(value)}" if right else f"<td class=t>{cell(value)}"
+            f"<td{'' if right else ' class=t'}>{cell(value)}"
+            if compact
+            else f"<td{_right(is_number(value))}>{cell(value)}</td>"
             for value, right in zip(others, numeric[1:], strict=True)
         )
         lines.append(f'<tr><th scope="row">{cell(first)}</th>{cells}</tr>')
@@ -141,9 +134,9 @@ def anchors(titles: Sequence[str]) -> list[str]:
     ['does-it-hurt', 'does-it-hurt-2', 'arger', 'section-4']
     """
     taken: dict[str, None] = {}  # a set with an order
-    for at, title in enumerate(titles, 1):
+    for position, title in enumerate(titles, 1):
         plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-        name = base = "-".join(re.findall(r"[a-z0-9]+", plain))[:60] or f"section-{at}"
+        name = base = "-".join(re.findall(r"[a-z0-9]+", plain))[:60] or f"section-{position}"
         again = 1
         while name in taken:
             again += 1

@@ -267,7 +267,7 @@ def _rows(table: PageTable) -> str:
     """Write the rows in a box that scrolls sideways, by keyboard too, where they are too wide."""
     label = escape(table.title or "Table", quote=True)
     if table.search:
-        rows = markup.data_table(table.columns, table.rows)
+        rows = markup.table(table.columns, table.rows, compact=True)
         box = f'<div class="wide tall" tabindex="0" role="region" aria-label="{label}">{rows}</div>'
         return f'<div class="data" data-search="{escape(table.search, quote=True)}">{box}</div>'
     return f'<div class="wide" tabindex="0">{markup.table(table.columns, table.rows)}</div>'

@@ -8,27 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report.draw import (
-    BLUE,
-    NAMES_DOWN,
-    RED,
-    ROW,
-    WHOLE_NUMBERS,
-    Bins,
-    category,
-    central_range,
-    dot,
-    inner_axis,
-    inner_title,
-    interval_bar,
-    interval_tooltip,
-    layer,
-    name,
-    position,
-    quantity,
-    records,
-    side_axis,
-)
+from trueup.report import draw
 from trueup.report.markup import Rounded
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import (
@@ -80,7 +60,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
     )
     ends = np.concatenate([low, high, value, base])
     still = STILL * float(np.nanmax(ends) - np.nanmin(ends))
-    rows = records(
+    rows = draw.records(
         q=data.questions(indices, ON_AXIS),
         estimate=value,
         base=base,
@@ -89,39 +69,41 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         answers=data.problem.counts[indices],
         turn=np.where(value > base + still, "up", np.where(value < base - still, "down", "same")),
     )
-    domain = None if data.transform else central_range(value, ends)
+    domain = None if data.transform else draw.central_range(value, ends)
     x, x_base, x_low = (
-        position(data, f"value ({data.unit})", field) for field in ("estimate", "base", "low")
+        draw.position(data, f"value ({data.unit})", field) for field in ("estimate", "base", "low")
     )
     for encoding in (x, x_base, x_low):
-        encoding["axis"] = side_axis(len(rows))
+        encoding["axis"] = draw.side_axis(len(rows))
         if domain is not None:
             encoding["scale"]["domain"] = domain
     clip = {} if domain is None else {"clip": True}
     before, after = _hues()
     layers = [
-        layer({"type": "rule", "strokeWidth": 1.5, **clip}, x=x_base, x2={"field": "estimate"}),
-        layer({"type": "point", "size": 34, "strokeWidth": 1.5, **clip}, x=x_base),
-        layer(dot(55, **clip), x=x, color=after),
+        draw.layer(
+            {"type": "rule", "strokeWidth": 1.5, **clip}, x=x_base, x2={"field": "estimate"}
+        ),
+        draw.layer({"type": "point", "size": 34, "strokeWidth": 1.5, **clip}, x=x_base),
+        draw.layer(draw.dot(55, **clip), x=x, color=after),
     ]
     for drawn in layers[:2]:
         drawn["encoding"]["color"] = before
     turns, shapes = ["up", "down", "same"], ["triangle-right", "triangle-left", "circle"]
-    layers[2]["encoding"]["shape"] = {**category("turn", turns, shapes), "legend": None}
+    layers[2]["encoding"]["shape"] = {**draw.category("turn", turns, shapes), "legend": None}
     if np.isfinite(low).any():
-        bar = interval_bar(strokeWidth=7, color=BLUE, **clip)
-        layers.insert(0, layer(bar, x=x_low, x2={"field": "high"}))
+        bar = draw.interval_bar(strokeWidth=7, color=draw.BLUE, **clip)
+        layers.insert(0, draw.layer(bar, x=x_low, x2={"field": "high"}))
     tooltip = [
-        name("q", "question"),
-        quantity("estimate", digits=data.digits),
-        *interval_tooltip(data.percent, data.digits),
-        quantity("base", BEFORE, data.digits),
-        quantity("answers"),
+        draw.name("q", "question"),
+        draw.quantity("estimate", digits=data.digits),
+        *draw.interval_tooltip(data.percent, data.digits),
+        draw.quantity("base", BEFORE, data.digits),
+        draw.quantity("answers"),
     ]
     return {
         "data": {"values": [{**row, **LEGEND} for row in rows]},
-        "height": ROW * len(rows),
-        "encoding": {"y": {"field": "q", **NAMES_DOWN}, "tooltip": tooltip},
+        "height": draw.ROW * len(rows),
+        "encoding": {"y": {"field": "q", **draw.NAMES_DOWN}, "tooltip": tooltip},
         "layer": layers,
     }
 
@@ -129,7 +111,8 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
 def _hues() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the colours before and after the second step: one scale, so that all layers share one legend."""
     before, after = (
-        category(field, [AFTER, BEFORE], [BLUE, RED], symbolType="circle") for field in LEGEND
+        draw.category(field, [AFTER, BEFORE], [draw.BLUE, draw.RED], symbolType="circle")
+        for field in LEGEND
     )
     return before, after
 
@@ -155,34 +138,38 @@ def _histogram_figure(data: ReportData) -> Figure:
     est, scale = data.est, data.est.solution.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = scale.forward(est.base), scale.forward(est.estimate)
-    bins = Bins.of(np.concatenate([before, after]))
+    bins = draw.Bins.of(np.concatenate([before, after]))
     counts = bins.count(before), bins.count(after)
     low, high = bins.edges[:-1], bins.edges[1:]
-    rows = records(low=low, high=high, before=counts[0], after=counts[1])
+    rows = draw.records(low=low, high=high, before=counts[0], after=counts[1])
     rows = [{**row, **LEGEND} for row in rows]
     outline = [*rows, {"low": high[-1], "before": counts[0][-1], **LEGEND}]
     x = {
-        **quantity("low", inner_title(data, "value")),
+        **draw.quantity("low", draw.inner_title(data, "value")),
         "scale": {"zero": False, "nice": False},
-        "axis": inner_axis(scale),
+        "axis": draw.inner_axis(scale),
     }
     y_before, y_after = (
-        {**quantity(field, "questions"), "axis": WHOLE_NUMBERS} for field in ("before", "after")
+        {**draw.quantity(field, "questions"), "axis": draw.WHOLE_NUMBERS}
+        for field in ("before", "after")
     )
     before_hue, after_hue = _hues()
-    bars = layer(
+    bars = draw.layer(
         {"type": "bar", "opacity": 0.55, "binSpacing": 1},
         rows,
         x={**x, "bin": "binned"},
         x2={"field": "high"},
         y=y_after,
         color=after_hue,
-        tooltip=[quantity("after", "estimates here"), quantity("before", "aggregates here")],
+        tooltip=[
+            draw.quantity("after", "estimates here"),
+            draw.quantity("before", "aggregates here"),
+        ],
     )
     steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
     spec = {
         "height": 200,
-        "layer": [bars, layer(steps, outline, x=x, y=y_before, color=before_hue)],
+        "layer": [bars, draw.layer(steps, outline, x=x, y=y_before, color=before_hue)],
     }
     spread = float(np.std(after)), float(np.std(before))
     title = f"Half of the estimates are below {data.say(float(np.median(est.estimate)))}"

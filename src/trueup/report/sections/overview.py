@@ -50,7 +50,7 @@ def _headline(data: ReportData) -> str:
     if not data.knows_intervals:
         return "Every question has an estimate; how certain these are cannot be known from these answers."
     half = float(np.nanmedian(data.half_width))
-    text = f"A typical estimate is accurate to ±{data.say_size(half)}"
+    text = f"A typical estimate has a margin of error of ±{data.say_size(half)} ({data.percent} interval)"
     gain = est.second_step.expected_gain
     if gain >= 0.005:
         text += f", and shrinkage (second step) is expected to lower the mean squared error by {percent(gain)}"

@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report.draw import (
-    BLUE,
-    FAINT,
-    RED,
-    WHOLE_NUMBERS,
-    Bins,
-    category,
-    inner_axis,
-    inner_title,
-    layer,
-    name,
-    quantity,
-    records,
-)
+from trueup.report import draw
 from trueup.report.markup import Name
 from trueup.report.names import shown
 from trueup.report.page import Figure, PageTable, Section
@@ -93,7 +80,7 @@ def _noise_variances(data: ReportData) -> Floats:
 def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
     """Draw the prior over the histogram of the aggregates."""
     x = data.est.aggregate.x
-    bins = Bins.of(x)
+    bins = draw.Bins.of(x)
     counts, edges = bins.count(x), bins.edges
     # Points at the peaks as well, which may be narrow.
     means = [part.mean for part in prior.components[:MOST_MARKED]]
@@ -112,38 +99,40 @@ def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
     rows = [
         row
         for title, curve in curves.items()
-        for row in records(x=values, y=np.minimum(curve, top), line=[title] * len(values))
+        for row in draw.records(x=values, y=np.minimum(curve, top), line=[title] * len(values))
     ]
     titles = list(curves)
-    hues = [BLUE, RED, *(f"var(--hue{3 + k % 5})" for k in range(len(titles)))][: len(titles)]
+    hues = [draw.BLUE, draw.RED, *(f"var(--hue{3 + k % 5})" for k in range(len(titles)))][
+        : len(titles)
+    ]
     dashes = [[1, 0], [5, 4], *([2, 2] for _ in titles)][: len(titles)]
-    hue, dash = (
-        category("line", titles, values, columns=1, labelLimit=320) for values in (hues, dashes)
-    )
+    hue, dash = (draw.category("line", titles, values, columns=1) for values in (hues, dashes))
     place = {
         "type": "quantitative",
-        "title": inner_title(data, "value"),
+        "title": draw.inner_title(data, "value"),
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
-        "axis": inner_axis(data.est.solution.scale),
+        "axis": draw.inner_axis(data.est.solution.scale),
     }
-    y_axis = {"axis": WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
-    y_bars, y_line = ({**quantity(field, "questions"), **y_axis} for field in ("questions", "y"))
-    bars = layer(
-        {"type": "bar", "color": FAINT, "opacity": 0.35, "binSpacing": 1},
-        records(low=edges[:-1], high=edges[1:], questions=counts),
+    y_axis = {"axis": draw.WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
+    y_bars, y_line = (
+        {**draw.quantity(field, "questions"), **y_axis} for field in ("questions", "y")
+    )
+    bars = draw.layer(
+        {"type": "bar", "color": draw.FAINT, "opacity": 0.35, "binSpacing": 1},
+        draw.records(low=edges[:-1], high=edges[1:], questions=counts),
         x={**place, "field": "low", "bin": "binned"},
         x2={"field": "high"},
         y=y_bars,
-        tooltip=[quantity("questions")],
+        tooltip=[draw.quantity("questions")],
     )
-    lines = layer(
+    lines = draw.layer(
         {"type": "line", "strokeWidth": 2, "clip": True},
         rows,
         x={**place, "field": "x"},
         y=y_line,
         color=hue,
         strokeDash=dash,
-        tooltip=[name("line", "curve")],
+        tooltip=[draw.name("line", "curve")],
     )
     return {"height": 260, "layer": [bars, lines]}
 
@@ -182,7 +171,7 @@ def _finding(data: ReportData, prior: PriorShape) -> str:
 
 
 def _figure(data: ReportData, prior: PriorShape) -> Figure:
-    bins, marked = Bins.of(data.est.aggregate.x), _marked(prior)
+    bins, marked = draw.Bins.of(data.est.aggregate.x), _marked(prior)
     note = (
         "Bars: the aggregates, before the second step. They spread more widely than the true values (solid line) "
         "because they include the errors of the workers. Where the dashed line follows the bars, the prior fits."

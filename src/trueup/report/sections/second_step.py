@@ -17,21 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.findings.second_step import printed_and_sandwich
-from trueup.report.draw import (
-    BLUE,
-    DIGITS,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    category,
-    dot,
-    layer,
-    name,
-    quantity,
-    records,
-    reference_line,
-)
+from trueup.report import draw
 from trueup.report.markup import number
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import ReportData, percent
@@ -44,7 +30,7 @@ REACH = 2.3  # end of the curve, in multiples of the best strength
 FEWEST = 4
 SAME = 1e-9  # shrinkages that differ by no more are one
 BEST, USUAL, OURS, PRINTED = "best: alpha*", "m - 3", "this estimate", "as printed in the paper"
-HUES = {BEST: GREEN, USUAL: RED, OURS: PURPLE, PRINTED: ORANGE}
+HUES = {BEST: draw.GREEN, USUAL: draw.RED, OURS: draw.PURPLE, PRINTED: draw.ORANGE}
 SHAPES = {BEST: "circle", USUAL: "cross", OURS: "diamond", PRINTED: "triangle-up"}
 
 
@@ -165,28 +151,31 @@ def _chart(curve: RiskCurve, strengths: dict[str, float], end: float) -> dict[st
     """Draw the curve up to an end, with the strengths that are marked on it."""
     marked = {which: alpha for which, alpha in strengths.items() if alpha <= end}
     grid, alphas = np.linspace(0.0, end, POINTS).tolist(), list(marked.values())
-    rows = records(alpha=grid, ratio=map(curve.ratio, grid))
-    points = records(which=list(marked), alpha=alphas, ratio=map(curve.ratio, alphas))
+    rows = draw.records(alpha=grid, ratio=map(curve.ratio, grid))
+    points = draw.records(which=list(marked), alpha=alphas, ratio=map(curve.ratio, alphas))
     x = {
-        **quantity("alpha", "strength of shrinkage (alpha)"),
+        **draw.quantity("alpha", "strength of shrinkage (alpha)"),
         "scale": {"domain": [0, end], "nice": False},
     }
     y_title = "expected squared error, after / before"
-    y = {**quantity("ratio", y_title), "scale": {"zero": False}}
-    tooltip = [quantity("alpha", digits=DIGITS), quantity("ratio", "after / before", ".3f")]
+    y = {**draw.quantity("ratio", y_title), "scale": {"zero": False}}
+    tooltip = [
+        draw.quantity("alpha", digits=draw.DIGITS),
+        draw.quantity("ratio", "after / before", ".3f"),
+    ]
     hue, shape = (
-        category("which", list(marked), [values[which] for which in marked])
+        draw.category("which", list(marked), [values[which] for which in marked])
         for values in (HUES, SHAPES)
     )
-    line = {"type": "line", "strokeWidth": 2, "color": BLUE}
+    line = {"type": "line", "strokeWidth": 2, "color": draw.BLUE}
     drop = {"type": "rule", "strokeDash": [2, 3]}
-    both = {"color": hue, "shape": shape, "tooltip": [name("which", "strength"), *tooltip]}
+    both = {"color": hue, "shape": shape, "tooltip": [draw.name("which", "strength"), *tooltip]}
     return {
         "height": 260,
         "layer": [
-            reference_line("y", 1, {"type": "quantitative", "title": y_title}),
-            layer(line, rows, x=x, y=y, tooltip=tooltip),
-            layer(drop, points, x=x, color=hue),
-            layer(dot(130), points, x=x, y=y, **both),
+            draw.reference_line("y", 1, {"type": "quantitative", "title": y_title}),
+            draw.layer(line, rows, x=x, y=y, tooltip=tooltip),
+            draw.layer(drop, points, x=x, color=hue),
+            draw.layer(draw.dot(130), points, x=x, y=y, **both),
         ],
     }
