@@ -15,12 +15,15 @@ import argparse
 import contextlib
 import functools
 import io
+import os
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Python processes of Spark are like this one.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 import docs_numbers
 from docs_blocks import DOCS, blocks, in_empty_folder, run_page, same

@@ -117,9 +117,11 @@ def _on_spark(
 ) -> Any:
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
+    from trueup.engines.spark.files import open_files
     from trueup.io.question_data import QuestionDataRequest
 
     given = {name: value for name, value in request.given.items() if name != "wide"}
+    open_files(file)  # what cannot be read is said before a cluster is asked for
     session = session_at(where.master)
     frame = answers_frame(session, file, request.read, QuestionDataRequest())
     return spark.compare(frame, methods, truth, progress=True, **given)

@@ -83,11 +83,13 @@ def _on_spark(
 ) -> Estimate:
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
+    from trueup.engines.spark.files import open_files
 
     if out.exists():
         raise TrueupError(
             f"--out: {quoted(str(out))} exists already. Remove it, or choose another name."
         )
+    open_files(file)  # what cannot be read is said before a cluster is asked for
     frame = answers_frame(session_at(where.master), file, request.read, request.question_data)
     est = spark.estimate(frame, progress=True, **keywords)
     try:

@@ -25,7 +25,7 @@ from trueup.report.sections.report_data import (
 if TYPE_CHECKING:
     from trueup.core.arrays import Ints
 
-BEFORE, AFTER = "aggregate (first step)", "estimate"
+BEFORE, AFTER = "aggregate", "estimate"
 LEGEND = {"_before": BEFORE, "_after": AFTER}  # columns that a legend is made of
 STILL = 0.005  # of the width of the chart: a move that cannot be seen
 
