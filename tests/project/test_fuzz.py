@@ -96,16 +96,22 @@ def test_what_is_no_answers_is_refused(data: Any, what: str) -> None:
 
 # -- any keywords ----------------------------------------------------------------------------------
 
+OF_FILES = ("sep", "decimal", "encoding", "wide", "sql")
 OF_ESTIMATE = (
+    *OF_FILES, "target", "kind", "panel",
     "method", "shrink", "variance", "groups", "covariates", "transform", "bounds", "worker_variance",
     "answer_variance", "duplicates", "gold", "bias", "caution", "level", "max_iter", "tol", "seed", "progress",
     "threads",
 )  # fmt: skip
 OF_COMPARE = (
+    *OF_FILES,
     "methods", "truth", "shrink", "max_iter", "tol", "seed", "threads", "transform", "bounds", "worker_variance",
     "answer_variance", "duplicates",
 )  # fmt: skip
-OF_DIAGNOSE = ("method", "panels", "max_iter", "tol", "seed", "transform", "bounds", "duplicates")
+OF_DIAGNOSE = (
+    *OF_FILES, "method", "panels", "max_iter", "tol", "seed", "transform", "bounds", "duplicates", "threads",
+    "worker_variance", "answer_variance",
+)  # fmt: skip
 OF_UPDATE = (
     "duplicates", "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "progress",
 )  # fmt: skip
@@ -156,7 +162,7 @@ def test_any_keywords_of_diagnose(x: Any, how: dict[str, Any]) -> None:
 
 
 @examples(12)
-@given(x=matrices(), how=keywords((*OF_DIAGNOSE, "target_se", "threads")))
+@given(x=matrices(), how=keywords((*OF_DIAGNOSE, "target_se")))
 def test_any_keywords_of_diagnose_all(x: Any, how: dict[str, Any]) -> None:
     found = attempt("diagnose_all", lambda: trueup.diagnose_all(x, **{"panels": 8, **how}))
     if found is not None:

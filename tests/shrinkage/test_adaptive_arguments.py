@@ -233,7 +233,7 @@ def test_covariates_that_tell_something_are_used() -> None:
     x = truth + rng.normal(size=(5, 40))
     est = trueup.estimate(x, "mean", covariates=z[:, None])
     assert est.second_step.models == ["regression"]
-    assert "what the covariates predict" in est.diagnosis.second_step
+    assert "the value that the covariates predict" in est.diagnosis.second_step
     assert est.partition is None
     off = trueup.estimate(x, "mean")
     assert np.sum((est.estimate - truth) ** 2) < 0.7 * np.sum((off.estimate - truth) ** 2)
@@ -259,10 +259,10 @@ def test_the_diagnosis_tells_the_story() -> None:
     assert said.method == "native"
     assert said.why == "no other first step predicts held-out workers clearly better"
     assert text.startswith(f"method native ({said.why}), shrink adaptive")
-    moved = f"{est.shrinkage.mean():.1%} of the way toward their common mean"
+    moved = f"{est.shrinkage.mean():.1%} of the way toward the overall mean"
     assert moved in said.second_step
     assert said.assumptions == (INTERVALS,)
-    assert "does not contain an error that all workers share" in text
+    assert "an error that all workers share is not included" in text
     named = trueup.estimate(sparse(14), "mean")
     assert named.diagnosis.why == ""
     assert str(named.diagnosis).startswith("method mean, shrink adaptive")
@@ -275,7 +275,7 @@ def test_the_gain_is_told_if_workers_err_independently() -> None:
     gain = est.second_step.expected_gain
     # tau2 / (tau2 + v) = .09 / .29 of the error is left.
     assert gain == pytest.approx(1 - 0.09 / 0.29, abs=0.1)
-    assert f"squared errors fall by about {gain:.1%}" in est.diagnosis.second_step
+    assert f"this lowers the mean squared error by about {gain:.1%}" in est.diagnosis.second_step
 
 
 def test_rules_without_intervals_say_so() -> None:

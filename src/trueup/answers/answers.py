@@ -102,7 +102,13 @@ class Answers:
                 )
         is_sparse = hasattr(data, "tocoo") and hasattr(data, "nnz")
         if is_sparse or isinstance(data, (np.ndarray, list, tuple)):
-            for name in ("question", "worker", "answer"):
+            if "panel" in given:
+                raise AnswersError(
+                    "is a column, and an array has none.",
+                    argument="panel",
+                    remedy="Give an array of three dimensions: panels x workers x questions.",
+                )
+            for name in ("question", "worker", "answer", "panel"):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
             return make(data, **options)
