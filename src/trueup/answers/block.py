@@ -193,7 +193,7 @@ class Block:
         return median
 
     def adjusted(self, bias: Floats | None, aside: Bools | None) -> Block:
-        """Return the block with the bias of each worker taken off its answers, and some questions set aside.
+        """Return the block without the bias of each worker in its answers, and with some questions set aside.
 
         Values are relative to the mean of what is left, so that large biases cost no digits.
         """

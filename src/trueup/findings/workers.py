@@ -14,7 +14,7 @@ with few answers is believed to have hardly any. Harsh or lenient is called who 
 standard deviation of a typical answer, a small effect (Cohen, Statistical Power Analysis 1988).
 
 **Far off.** Answers further than five robust standard deviations (1.4826 times the median distance) from the median
-of their question, the bias of the worker taken off; at least two of them and a tenth of its answers are pointed out.
+of their question, without the bias of the worker; at least two of them and a tenth of its answers are pointed out.
 
 Of a worker with fewer than five answers to questions that somebody else answered, nothing of this is said.
 
@@ -233,7 +233,7 @@ def _kurtosis(noise: WorkerNoise) -> float:
 
 
 def _far_off(noise: WorkerNoise) -> tuple[Floats, Floats]:
-    """Return how many answers of each worker are far off, and their share; biases are taken off."""
+    """Return how many answers of each worker are far off, and their share; biases are removed."""
     engine, facts = noise.screening.engine, noise.screening.facts
     n = facts.n_workers
     far = np.zeros(n)

@@ -57,7 +57,7 @@ def second_step(
     noise : WorkerNoise, optional
         The noise of the workers, where it has been computed already.
     biases : Biases, optional
-        Biases that were taken off before: what is not known of them is added to the variances at the end.
+        Biases that were removed before: their uncertainty is added to the variances at the end.
     prior_choice : PriorChoice, optional
         The prior that held-out workers have chosen before; none is tried again.
     seed : int

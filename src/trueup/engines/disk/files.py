@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 
 
 def check_memory_limit(given: object) -> None:
-    """Refuse what is no size of memory.
+    """Check that `memory_limit` is a size of memory.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def open_alike(
 
 
 def check_stands(path: Path) -> None:
-    """Refuse what cannot be read again and again."""
+    """Check that a path is a plain file, which can be read more than once."""
     if str(path) == STDIN:
         raise AnswersError(
             'Path: "-" (standard input) can be read only once. Write it to a file first.'

@@ -1,4 +1,4 @@
-"""Delimited text of any size: read by DuckDB, which goes on behind lines that it cannot read and remembers them."""
+"""Delimited text of any size: read by DuckDB, which skips lines that it cannot read and remembers them."""
 
 from __future__ import annotations
 

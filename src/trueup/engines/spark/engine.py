@@ -323,7 +323,7 @@ class SparkEngine:
 
 
 def _check_frame(frame: object) -> None:
-    """Refuse what is no Spark DataFrame, or one whose session is gone."""
+    """Check that `frame` is a Spark DataFrame with a live session."""
     from pyspark.sql import DataFrame
 
     if not isinstance(frame, DataFrame):

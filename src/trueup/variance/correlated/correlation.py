@@ -20,7 +20,7 @@ beyond it:
 On Fisher's scale the difference is normal for many questions; Student's distribution is right for few. phi >= 1 is
 the mean product of squared standardised residuals of two workers, above 1 where some questions are harder than
 others, which makes correlations more variable. Residuals are drawn in to four standard deviations, and where those of
-a worker clearly depend on the truth (a worker who uses the scale in another way, or does not look) that is taken off
+a worker clearly depend on the truth (a worker who uses the scale in another way, or does not look) that is removed
 first.
 
 Two who copy draw the truth toward themselves, which makes the others seem to err together as well: of each pair found
@@ -107,11 +107,11 @@ def _round(flat: Flat, noise: WorkerNoise, active: Bools) -> Errors:
     unit, worker = np.sqrt(typical), flat.worker
     y = (flat.value - bias[worker]) / unit
     weight = (active / np.maximum(noise.variance / typical, 1.0))[worker]
-    total, voices = flat.sums(weight), flat.sums(active[worker].astype(np.float64))
+    total, active_answers = flat.sums(weight), flat.sums(active[worker].astype(np.float64))
     gross = (
         noise.screening.gross if flat.questions is None else noise.screening.gross[flat.questions]
     )
-    usable = (voices >= CROWD) & ~gross
+    usable = (active_answers >= CROWD) & ~gross
     inside = usable.astype(np.float64)
     p = weight / flat.spread(np.where(total > 0, total, 1.0))
     truth = flat.sums(p * y)
@@ -123,7 +123,7 @@ def _round(flat: Flat, noise: WorkerNoise, active: Bools) -> Errors:
     expected = s[worker] * (1.0 - 2.0 * p) + flat.spread(q)
     limit = CLIP * np.sqrt(np.maximum(expected, 0.0))
     r = np.clip(r, -limit, limit)
-    phi = _difficulty(flat, r, expected, voices, inside)
+    phi = _difficulty(flat, r, expected, active_answers, inside)
 
     mine = flat.mine
     use = flat.spread(inside)[mine]
@@ -208,7 +208,9 @@ def _slopes(flat: Flat, r: Floats, truth: Floats, inside: Floats) -> Floats:
     return np.where(clear, slope, 0.0)[flat.worker] * x
 
 
-def _difficulty(flat: Flat, r: Floats, expected: Floats, voices: Floats, inside: Floats) -> float:
+def _difficulty(
+    flat: Flat, r: Floats, expected: Floats, active_answers: Floats, inside: Floats
+) -> float:
     """Return phi, the mean product of squared standardised residuals of two workers over what is usual."""
     square = np.divide(r * r, expected, out=np.zeros(len(r)), where=expected > 0)
     counts = flat.counts.astype(np.float64)
@@ -219,7 +221,7 @@ def _difficulty(flat: Flat, r: Floats, expected: Floats, voices: Floats, inside:
     product = np.sum(inside * (first**2 - flat.sums(square**2)))
     mean = np.sum(inside * first) / np.sum(inside * counts)
     # Residuals around a mean of k are correlated -1/(k - 1), and their squares 2/(k - 1)^2.
-    usual = np.sum(pairs * (1.0 + 2.0 / np.maximum(voices - 1.0, 1.0) ** 2))
+    usual = np.sum(pairs * (1.0 + 2.0 / np.maximum(active_answers - 1.0, 1.0) ** 2))
     return max(float(product / (usual * mean**2)), 1.0) if mean > 0 else 1.0
 
 
