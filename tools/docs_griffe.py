@@ -1,12 +1,15 @@
-"""An extension of griffe, which reads the docstrings for the reference: three things it would get wrong.
+"""An extension of griffe, which reads the docstrings for the reference: four things it would get wrong.
 
 - `{"a", "b"}, optional`: the first choice is not the default; the signature has it.
 - `max_iter, tol : int, float`: each of several parameters has its own type and default.
 - `caution=CAUTION`: a reader wants the number.
+- `**keywords`: functions whose keywords are declared in `trueup.request` show all of them, as `help` does.
 """  # noqa: INP001  a script
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from typing import Any
 
@@ -44,6 +47,10 @@ class Mended(griffe.Extension):
     def _visit(self, thing: Any) -> None:
         if thing.docstring is not None:
             thing.docstring.value = mended(thing.docstring.value)
+        if thing.is_function and any(
+            name.startswith("signature_with") for name in _decorators(thing)
+        ):
+            thing.parameters = _shown_parameters(thing)
         for parameter in getattr(thing, "parameters", None) or ():
             if isinstance(parameter.default, griffe.ExprName):
                 parameter.default = _value(thing, parameter.default.name) or parameter.default
@@ -52,6 +59,27 @@ class Mended(griffe.Extension):
         for member in thing.members.values():
             if not member.is_alias:
                 self._visit(member)
+
+
+def _decorators(function: Any) -> list[str]:
+    return [str(decorator.value) for decorator in function.decorators]
+
+
+def _shown_parameters(function: Any) -> griffe.Parameters:
+    """Return the parameters that the signature of a function shows when the program runs."""
+    home, _, name = function.canonical_path.rpartition(".")
+    signature = inspect.signature(getattr(importlib.import_module(home), name))
+    return griffe.Parameters(
+        *(
+            griffe.Parameter(
+                each.name,
+                annotation=None if each.annotation is each.empty else str(each.annotation),
+                kind=griffe.ParameterKind[each.kind.name.lower()],
+                default=None if each.default is each.empty else repr(each.default),
+            )
+            for each in signature.parameters.values()
+        )
+    )
 
 
 def _value(thing: Any, name: str) -> str | None:
