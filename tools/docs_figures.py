@@ -29,8 +29,8 @@ import docs_numbers
 from docs_blocks import DOCS, blocks, in_empty_folder, run_page, same
 
 from trueup.report import theme
-from trueup.report.charts import plain_spec
-from trueup.report.plot import _coloured
+from trueup.report.single_chart import _coloured
+from trueup.report.vega_specs import plain_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -31,7 +31,7 @@ LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 #: Methods of `Estimate` that are there for convenience.
 EXCEPTIONS = {
     ("result.estimate", "report.write"),
-    ("result.estimate", "report.plot"),
+    ("result.estimate", "report.single_chart"),
     ("result.estimate", "report.card"),
 }
 

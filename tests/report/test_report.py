@@ -22,9 +22,9 @@ from trueup.errors import MissingExtra, TrueupError, TrueupWarning
 from trueup.report import bundle as bundle_module
 from trueup.report.bundle import bundle
 from trueup.report.names import distinct, shown
-from trueup.report.plot import specification
 from trueup.report.sections.prior_shape import prior_shape
 from trueup.report.sections.second_step import RiskCurve, risk_curve
+from trueup.report.single_chart import specification
 from trueup.shrinkage import EBE
 from trueup.theory import gain_estimate
 

@@ -19,8 +19,8 @@ from trueup.errors import TrueupError, quoted
 from trueup.io.atomic import atomic_write
 from trueup.report import markup, theme
 from trueup.report.bundle import bundle
-from trueup.report.charts import script_json, spec_of
 from trueup.report.parts import part_html
+from trueup.report.vega_specs import script_json, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -222,7 +222,7 @@ class Estimate:
 
     def plot(self, kind: str = "estimates") -> Any:
         """Return an altair chart of the "estimates", the "workers" or the "prior"."""
-        from trueup.report.plot import plot
+        from trueup.report.single_chart import plot
 
         return plot(self, kind)
 

@@ -10,7 +10,7 @@ import numpy as np
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import Name
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import ON_AXIS
@@ -143,24 +143,24 @@ def _figure(data: ReportData, pairs: CorrelatedPairs, residuals: ResidualMap) ->
     )
     x["axis"] = {**axis, "labelAngle": -60}
     hue = {
-        **draw.quantity("r", "correlation of errors"),
+        **chart_parts.quantity("r", "correlation of errors"),
         "scale": {"scheme": "blueorange", "domain": [-1, 1]},
         "legend": {"gradientLength": 160, "format": ".1f"},
     }
     tooltip = [
-        draw.name("a", "worker"),
-        draw.name("b", "and"),
-        draw.quantity("r", "correlation", ".2f"),
-        draw.quantity("n", "shared questions"),
+        chart_parts.name("a", "worker"),
+        chart_parts.name("b", "and"),
+        chart_parts.quantity("r", "correlation", ".2f"),
+        chart_parts.quantity("n", "shared questions"),
     ]
-    layers = [draw.layer({"type": "rect"}, rows, x=x, y=y, color=hue, tooltip=tooltip)]
+    layers = [chart_parts.layer({"type": "rect"}, rows, x=x, y=y, color=hue, tooltip=tooltip)]
     note = (
         "Orange: both err in the same direction. Independent workers look pale, slightly blue; with few shared "
         "questions, stronger colours can be chance."
     )
     if framed:
-        frame = {"type": "rect", "filled": False, "stroke": draw.INK, "strokeWidth": 2}
-        layers.append(draw.layer(frame, framed, x=x, y=y))
+        frame = {"type": "rect", "filled": False, "stroke": chart_parts.INK, "strokeWidth": 2}
+        layers.append(chart_parts.layer(frame, framed, x=x, y=y))
         note += " Framed: the pairs that stand out."
     if data.problem.n_workers > len(names):
         note = (

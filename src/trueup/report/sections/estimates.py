@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import Rounded
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import (
@@ -60,7 +60,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
     )
     ends = np.concatenate([low, high, value, base])
     still = STILL * float(np.nanmax(ends) - np.nanmin(ends))
-    rows = draw.records(
+    rows = chart_parts.records(
         q=data.questions(indices, ON_AXIS),
         estimate=value,
         base=base,
@@ -69,41 +69,42 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         answers=data.problem.counts[indices],
         turn=np.where(value > base + still, "up", np.where(value < base - still, "down", "same")),
     )
-    domain = None if data.transform else draw.central_range(value, ends)
+    domain = None if data.transform else chart_parts.central_range(value, ends)
     x, x_base, x_low = (
-        draw.position(data, f"value ({data.unit})", field) for field in ("estimate", "base", "low")
+        chart_parts.position(data, f"value ({data.unit})", field)
+        for field in ("estimate", "base", "low")
     )
     for encoding in (x, x_base, x_low):
-        encoding["axis"] = draw.side_axis(len(rows))
+        encoding["axis"] = chart_parts.side_axis(len(rows))
         if domain is not None:
             encoding["scale"]["domain"] = domain
     clip = {} if domain is None else {"clip": True}
     before, after = _hues()
     layers = [
-        draw.layer(
+        chart_parts.layer(
             {"type": "rule", "strokeWidth": 1.5, **clip}, x=x_base, x2={"field": "estimate"}
         ),
-        draw.layer({"type": "point", "size": 34, "strokeWidth": 1.5, **clip}, x=x_base),
-        draw.layer(draw.dot(55, **clip), x=x, color=after),
+        chart_parts.layer({"type": "point", "size": 34, "strokeWidth": 1.5, **clip}, x=x_base),
+        chart_parts.layer(chart_parts.dot(55, **clip), x=x, color=after),
     ]
     for drawn in layers[:2]:
         drawn["encoding"]["color"] = before
     turns, shapes = ["up", "down", "same"], ["triangle-right", "triangle-left", "circle"]
-    layers[2]["encoding"]["shape"] = {**draw.category("turn", turns, shapes), "legend": None}
+    layers[2]["encoding"]["shape"] = {**chart_parts.category("turn", turns, shapes), "legend": None}
     if np.isfinite(low).any():
-        bar = draw.interval_bar(strokeWidth=7, color=draw.BLUE, **clip)
-        layers.insert(0, draw.layer(bar, x=x_low, x2={"field": "high"}))
+        bar = chart_parts.interval_bar(strokeWidth=7, color=chart_parts.BLUE, **clip)
+        layers.insert(0, chart_parts.layer(bar, x=x_low, x2={"field": "high"}))
     tooltip = [
-        draw.name("q", "question"),
-        draw.quantity("estimate", digits=data.digits),
-        *draw.interval_tooltip(data.percent, data.digits),
-        draw.quantity("base", BEFORE, data.digits),
-        draw.quantity("answers"),
+        chart_parts.name("q", "question"),
+        chart_parts.quantity("estimate", digits=data.digits),
+        *chart_parts.interval_tooltip(data.percent, data.digits),
+        chart_parts.quantity("base", BEFORE, data.digits),
+        chart_parts.quantity("answers"),
     ]
     return {
         "data": {"values": [{**row, **LEGEND} for row in rows]},
-        "height": draw.ROW * len(rows),
-        "encoding": {"y": {"field": "q", **draw.NAMES_DOWN}, "tooltip": tooltip},
+        "height": chart_parts.ROW * len(rows),
+        "encoding": {"y": {"field": "q", **chart_parts.NAMES_DOWN}, "tooltip": tooltip},
         "layer": layers,
     }
 
@@ -111,7 +112,9 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
 def _hues() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the colours before and after the second step: one scale, so that all layers share one legend."""
     before, after = (
-        draw.category(field, [AFTER, BEFORE], [draw.BLUE, draw.RED], symbolType="circle")
+        chart_parts.category(
+            field, [AFTER, BEFORE], [chart_parts.BLUE, chart_parts.RED], symbolType="circle"
+        )
         for field in LEGEND
     )
     return before, after
@@ -138,23 +141,23 @@ def _histogram_figure(data: ReportData) -> Figure:
     est, scale = data.est, data.est.solution.scale
     with np.errstate(divide="ignore", invalid="ignore"):
         before, after = scale.forward(est.base), scale.forward(est.estimate)
-    bins = draw.Bins.of(np.concatenate([before, after]))
+    bins = chart_parts.Bins.of(np.concatenate([before, after]))
     counts = bins.count(before), bins.count(after)
     low, high = bins.edges[:-1], bins.edges[1:]
-    rows = draw.records(low=low, high=high, before=counts[0], after=counts[1])
+    rows = chart_parts.records(low=low, high=high, before=counts[0], after=counts[1])
     rows = [{**row, **LEGEND} for row in rows]
     outline = [*rows, {"low": high[-1], "before": counts[0][-1], **LEGEND}]
     x = {
-        **draw.quantity("low", draw.inner_title(data, "value")),
+        **chart_parts.quantity("low", chart_parts.inner_title(data, "value")),
         "scale": {"zero": False, "nice": False},
-        "axis": draw.inner_axis(scale),
+        "axis": chart_parts.inner_axis(scale),
     }
     y_before, y_after = (
-        {**draw.quantity(field, "questions"), "axis": draw.WHOLE_NUMBERS}
+        {**chart_parts.quantity(field, "questions"), "axis": chart_parts.WHOLE_NUMBERS}
         for field in ("before", "after")
     )
     before_hue, after_hue = _hues()
-    bars = draw.layer(
+    bars = chart_parts.layer(
         {"type": "bar", "opacity": 0.55, "binSpacing": 1},
         rows,
         x={**x, "bin": "binned"},
@@ -162,14 +165,14 @@ def _histogram_figure(data: ReportData) -> Figure:
         y=y_after,
         color=after_hue,
         tooltip=[
-            draw.quantity("after", "estimates here"),
-            draw.quantity("before", "aggregates here"),
+            chart_parts.quantity("after", "estimates here"),
+            chart_parts.quantity("before", "aggregates here"),
         ],
     )
     steps = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
     spec = {
         "height": 200,
-        "layer": [bars, draw.layer(steps, outline, x=x, y=y_before, color=before_hue)],
+        "layer": [bars, chart_parts.layer(steps, outline, x=x, y=y_before, color=before_hue)],
     }
     spread = float(np.std(after)), float(np.std(before))
     title = f"Half of the estimates are below {data.say(float(np.median(est.estimate)))}"

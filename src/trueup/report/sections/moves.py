@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import number
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import ReportData, percent
@@ -73,38 +73,48 @@ def _figure(data: ReportData, by: Floats, title: str, *, by_answers: bool) -> Fi
     shrinkage = data.est.shrinkage
     rows = _classes(by, shrinkage)
     indices = data.sample(MOST_POINTS)
-    points = draw.records(q=data.questions(indices), by=by[indices], shrinkage=shrinkage[indices])
+    points = chart_parts.records(
+        q=data.questions(indices), by=by[indices], shrinkage=shrinkage[indices]
+    )
     wide = by.min() > 0 and by.max() / by.min() > 20
-    x: dict[str, Any] = draw.quantity("by", title)
+    x: dict[str, Any] = chart_parts.quantity("by", title)
     x["scale"] = {"type": "log"} if wide else {"zero": False}
     if np.array_equal(by, by.round()):
         values = np.unique(by)
         x["axis"] = {
-            **draw.WHOLE_NUMBERS,
+            **chart_parts.WHOLE_NUMBERS,
             **({"values": values.tolist()} if len(values) < FEW else {}),
         }
     y, y_low, y_middle = (
-        {**draw.quantity(field, "shrinkage"), "axis": {"format": "%"}}
+        {**chart_parts.quantity(field, "shrinkage"), "axis": {"format": "%"}}
         for field in ("shrinkage", "low", "middle")
     )
-    about_x = draw.quantity("by", title, draw.DIGITS)
+    about_x = chart_parts.quantity("by", title, chart_parts.DIGITS)
     layers = [
-        draw.layer(
-            draw.dot(22, opacity=0.4, color=draw.BLUE),
+        chart_parts.layer(
+            chart_parts.dot(22, opacity=0.4, color=chart_parts.BLUE),
             points,
             x=x,
             y=y,
-            tooltip=[draw.name("q", "question"), about_x, draw.quantity("shrinkage", digits=".1%")],
+            tooltip=[
+                chart_parts.name("q", "question"),
+                about_x,
+                chart_parts.quantity("shrinkage", digits=".1%"),
+            ],
         )
     ]
     first, last = rows[0], rows[-1]
     finding = f"Questions moved {percent(first['middle'])} of the way."
     if len(rows) > 1:
-        band = {"type": "area", "opacity": 0.18, "color": draw.BLUE}
-        line = {"type": "line", "point": {"color": draw.RED}, "color": draw.RED}
-        tooltip = [about_x, draw.quantity("middle", "median", ".1%"), draw.quantity("questions")]
-        layers.insert(0, draw.layer(band, rows, x=x, y=y_low, y2={"field": "high"}))
-        layers.append(draw.layer(line, rows, x=x, y=y_middle, tooltip=tooltip))
+        band = {"type": "area", "opacity": 0.18, "color": chart_parts.BLUE}
+        line = {"type": "line", "point": {"color": chart_parts.RED}, "color": chart_parts.RED}
+        tooltip = [
+            about_x,
+            chart_parts.quantity("middle", "median", ".1%"),
+            chart_parts.quantity("questions"),
+        ]
+        layers.insert(0, chart_parts.layer(band, rows, x=x, y=y_low, y2={"field": "high"}))
+        layers.append(chart_parts.layer(line, rows, x=x, y=y_middle, tooltip=tooltip))
         start, end = (
             counted(round(row["by"]), "answer")
             if by_answers

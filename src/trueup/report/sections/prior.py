@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import Name
 from trueup.report.names import shown
 from trueup.report.page import Figure, PageTable, Section
@@ -80,7 +80,7 @@ def _noise_variances(data: ReportData) -> Floats:
 def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
     """Draw the prior over the histogram of the aggregates."""
     x = data.est.aggregate.x
-    bins = draw.Bins.of(x)
+    bins = chart_parts.Bins.of(x)
     counts, edges = bins.count(x), bins.edges
     # Points at the peaks as well, which may be narrow.
     means = [part.mean for part in prior.components[:MOST_MARKED]]
@@ -99,40 +99,46 @@ def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
     rows = [
         row
         for title, curve in curves.items()
-        for row in draw.records(x=values, y=np.minimum(curve, top), line=[title] * len(values))
+        for row in chart_parts.records(
+            x=values, y=np.minimum(curve, top), line=[title] * len(values)
+        )
     ]
     titles = list(curves)
-    hues = [draw.BLUE, draw.RED, *(f"var(--hue{3 + k % 5})" for k in range(len(titles)))][
-        : len(titles)
-    ]
+    hues = [
+        chart_parts.BLUE,
+        chart_parts.RED,
+        *(f"var(--hue{3 + k % 5})" for k in range(len(titles))),
+    ][: len(titles)]
     dashes = [[1, 0], [5, 4], *([2, 2] for _ in titles)][: len(titles)]
-    hue, dash = (draw.category("line", titles, values, columns=1) for values in (hues, dashes))
+    hue, dash = (
+        chart_parts.category("line", titles, values, columns=1) for values in (hues, dashes)
+    )
     place = {
         "type": "quantitative",
-        "title": draw.inner_title(data, "value"),
+        "title": chart_parts.inner_title(data, "value"),
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
-        "axis": draw.inner_axis(data.est.solution.scale),
+        "axis": chart_parts.inner_axis(data.est.solution.scale),
     }
-    y_axis = {"axis": draw.WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
+    y_axis = {"axis": chart_parts.WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
     y_bars, y_line = (
-        {**draw.quantity(field, "questions"), **y_axis} for field in ("questions", "y")
+        {**chart_parts.quantity(field, "questions"), **y_axis} for field in ("questions", "y")
     )
-    bars = draw.layer(
-        {"type": "bar", "color": draw.FAINT, "opacity": 0.35, "binSpacing": 1},
-        draw.records(low=edges[:-1], high=edges[1:], questions=counts),
+    bars = chart_parts.layer(
+        {"type": "bar", "color": chart_parts.FAINT, "opacity": 0.35, "binSpacing": 1},
+        chart_parts.records(low=edges[:-1], high=edges[1:], questions=counts),
         x={**place, "field": "low", "bin": "binned"},
         x2={"field": "high"},
         y=y_bars,
-        tooltip=[draw.quantity("questions")],
+        tooltip=[chart_parts.quantity("questions")],
     )
-    lines = draw.layer(
+    lines = chart_parts.layer(
         {"type": "line", "strokeWidth": 2, "clip": True},
         rows,
         x={**place, "field": "x"},
         y=y_line,
         color=hue,
         strokeDash=dash,
-        tooltip=[draw.name("line", "curve")],
+        tooltip=[chart_parts.name("line", "curve")],
     )
     return {"height": 260, "layer": [bars, lines]}
 
@@ -171,7 +177,7 @@ def _finding(data: ReportData, prior: PriorShape) -> str:
 
 
 def _figure(data: ReportData, prior: PriorShape) -> Figure:
-    bins, marked = draw.Bins.of(data.est.aggregate.x), _marked(prior)
+    bins, marked = chart_parts.Bins.of(data.est.aggregate.x), _marked(prior)
     note = (
         "Bars: the aggregates, before the second step. They spread more widely than the true values (solid line) "
         "because they include the errors of the workers. Where the dashed line follows the bars, the prior fits."

@@ -48,7 +48,7 @@ class PriorShape:
     model : str
         "none", "normal", "mixture", "scale mixture", "groups", "group means", "regression", "linear" or "other".
     components : tuple of NormalComponent
-        Its components; none where it has no density to draw.
+        Its components; none where it has no density to chart_parts.
     """
 
     model: str

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.findings.second_step import printed_and_sandwich
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import number
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import ReportData, percent
@@ -30,7 +30,12 @@ REACH = 2.3  # end of the curve, in multiples of the best strength
 FEWEST = 4
 SAME = 1e-9  # shrinkages that differ by no more are one
 BEST, USUAL, OURS, PRINTED = "best: alpha*", "m - 3", "this estimate", "as printed in the paper"
-HUES = {BEST: draw.GREEN, USUAL: draw.RED, OURS: draw.PURPLE, PRINTED: draw.ORANGE}
+HUES = {
+    BEST: chart_parts.GREEN,
+    USUAL: chart_parts.RED,
+    OURS: chart_parts.PURPLE,
+    PRINTED: chart_parts.ORANGE,
+}
 SHAPES = {BEST: "circle", USUAL: "cross", OURS: "diamond", PRINTED: "triangle-up"}
 
 
@@ -151,31 +156,35 @@ def _chart(curve: RiskCurve, strengths: dict[str, float], end: float) -> dict[st
     """Draw the curve up to an end, with the strengths that are marked on it."""
     marked = {which: alpha for which, alpha in strengths.items() if alpha <= end}
     grid, alphas = np.linspace(0.0, end, POINTS).tolist(), list(marked.values())
-    rows = draw.records(alpha=grid, ratio=map(curve.ratio, grid))
-    points = draw.records(which=list(marked), alpha=alphas, ratio=map(curve.ratio, alphas))
+    rows = chart_parts.records(alpha=grid, ratio=map(curve.ratio, grid))
+    points = chart_parts.records(which=list(marked), alpha=alphas, ratio=map(curve.ratio, alphas))
     x = {
-        **draw.quantity("alpha", "strength of shrinkage (alpha)"),
+        **chart_parts.quantity("alpha", "strength of shrinkage (alpha)"),
         "scale": {"domain": [0, end], "nice": False},
     }
     y_title = "expected squared error, after / before"
-    y = {**draw.quantity("ratio", y_title), "scale": {"zero": False}}
+    y = {**chart_parts.quantity("ratio", y_title), "scale": {"zero": False}}
     tooltip = [
-        draw.quantity("alpha", digits=draw.DIGITS),
-        draw.quantity("ratio", "after / before", ".3f"),
+        chart_parts.quantity("alpha", digits=chart_parts.DIGITS),
+        chart_parts.quantity("ratio", "after / before", ".3f"),
     ]
     hue, shape = (
-        draw.category("which", list(marked), [values[which] for which in marked])
+        chart_parts.category("which", list(marked), [values[which] for which in marked])
         for values in (HUES, SHAPES)
     )
-    line = {"type": "line", "strokeWidth": 2, "color": draw.BLUE}
+    line = {"type": "line", "strokeWidth": 2, "color": chart_parts.BLUE}
     drop = {"type": "rule", "strokeDash": [2, 3]}
-    both = {"color": hue, "shape": shape, "tooltip": [draw.name("which", "strength"), *tooltip]}
+    both = {
+        "color": hue,
+        "shape": shape,
+        "tooltip": [chart_parts.name("which", "strength"), *tooltip],
+    }
     return {
         "height": 260,
         "layer": [
-            draw.reference_line("y", 1, {"type": "quantitative", "title": y_title}),
-            draw.layer(line, rows, x=x, y=y, tooltip=tooltip),
-            draw.layer(drop, points, x=x, color=hue),
-            draw.layer(draw.dot(130), points, x=x, y=y, **both),
+            chart_parts.reference_line("y", 1, {"type": "quantitative", "title": y_title}),
+            chart_parts.layer(line, rows, x=x, y=y, tooltip=tooltip),
+            chart_parts.layer(drop, points, x=x, color=hue),
+            chart_parts.layer(chart_parts.dot(130), points, x=x, y=y, **both),
         ],
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.parts import Cards
 from trueup.report.sections.report_data import ReportData, brief, percent
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 800
 INSIDE, OUTSIDE, NO_INTERVAL = "in its interval", "outside", "no interval"
-HUES = {INSIDE: draw.BLUE, OUTSIDE: draw.RED, NO_INTERVAL: draw.FAINT}
+HUES = {INSIDE: chart_parts.BLUE, OUTSIDE: chart_parts.RED, NO_INTERVAL: chart_parts.FAINT}
 FEW = 30  # questions below which a ratio of errors is mostly chance
-DIAGONAL = {"type": "line", "strokeDash": [4, 4], "color": draw.FAINT, "strokeWidth": 1}
+DIAGONAL = {"type": "line", "strokeDash": [4, 4], "color": chart_parts.FAINT, "strokeWidth": 1}
 
 
 def check_truth(truth: Any, questions: int) -> Floats | None:
@@ -104,30 +104,34 @@ def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -
     where = np.where(_inside(data, truth, indices), INSIDE, OUTSIDE)
     where = np.where(np.isnan(low), NO_INTERVAL, where)
     names = data.questions(indices)
-    rows = draw.records(
+    rows = chart_parts.records(
         q=names, truth=true, estimate=value, low=low, high=est.upper[indices], where=where
     )
     both = np.concatenate([true, value])
     ends = [float(both.min()), float(both.max())]
-    x = draw.position(data, f"truth ({data.unit})", "truth")
-    y = draw.position(data, f"estimate ({data.unit})", "estimate")
+    x = chart_parts.position(data, f"truth ({data.unit})", "truth")
+    y = chart_parts.position(data, f"estimate ({data.unit})", "estimate")
     if x["scale"]["type"] == "log" and ends[0] <= 0:
         for axis in (x, y):
             axis["scale"] = {"type": "symlog"}
     shown = [kind for kind in HUES if kind in where]
-    hue = draw.category("where", shown, [HUES[kind] for kind in shown], symbolType="circle")
+    hue = chart_parts.category("where", shown, [HUES[kind] for kind in shown], symbolType="circle")
     tooltip = [
-        draw.name("q", "question"),
-        *(draw.quantity(field, digits=data.digits) for field in ("truth", "estimate")),
-        *draw.interval_tooltip(data.percent, data.digits),
+        chart_parts.name("q", "question"),
+        *(chart_parts.quantity(field, digits=data.digits) for field in ("truth", "estimate")),
+        *chart_parts.interval_tooltip(data.percent, data.digits),
     ]
     layers = [
-        draw.layer(DIAGONAL, draw.records(truth=ends, estimate=ends), x=x, y=y),
-        draw.layer(draw.dot(36, opacity=0.9), rows, x=x, y=y, color=hue, tooltip=tooltip),
+        chart_parts.layer(DIAGONAL, chart_parts.records(truth=ends, estimate=ends), x=x, y=y),
+        chart_parts.layer(
+            chart_parts.dot(36, opacity=0.9), rows, x=x, y=y, color=hue, tooltip=tooltip
+        ),
     ]
     if not np.isnan(low).all():
         bar, y_low = {"type": "rule", "opacity": 0.3}, {**y, "field": "low"}
-        layers.insert(1, draw.layer(bar, rows, x=x, y=y_low, y2={"field": "high"}, color=hue))
+        layers.insert(
+            1, chart_parts.layer(bar, rows, x=x, y=y_low, y2={"field": "high"}, color=hue)
+        )
     difference = value - true
     mean_error = float(np.mean(difference))
     std_error = float(np.std(difference)) / np.sqrt(len(indices))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report import draw
+from trueup.report import chart_parts
 from trueup.report.markup import Rounded, decimals
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
 
 ORDINARY, LOOK_AT = "other workers", "to look at"
-DOWN = {"field": "w", **draw.NAMES_DOWN}
+DOWN = {"field": "w", **chart_parts.NAMES_DOWN}
 NOT_REMOVED = (
     "Biases are shown here but were not removed from the estimates; bias=True removes them."
 )
@@ -68,7 +68,7 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
         column[indices] for column in (workers.low, workers.high, workers.deviation)
     )
     flagged = np.isin(indices, workers.to_look_at)
-    rows = draw.records(
+    rows = chart_parts.records(
         w=data.workers(indices, ON_AXIS),
         error=deviation,
         low=low,
@@ -82,36 +82,38 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
         "type": "quantitative",
         "title": f"typical error of an answer ({data.inner_unit})",
         "scale": {"zero": True},
-        "axis": draw.side_axis(len(rows)),
+        "axis": chart_parts.side_axis(len(rows)),
     }
     kinds = [ORDINARY, LOOK_AT]
     hue, shape = (
-        draw.category("look", kinds, values)
-        for values in ([draw.BLUE, draw.RED], ["circle", "diamond"])
+        chart_parts.category("look", kinds, values)
+        for values in ([chart_parts.BLUE, chart_parts.RED], ["circle", "diamond"])
     )
     tooltip = [
-        draw.name("w", "worker"),
-        draw.quantity("error", digits=draw.DIGITS),
-        *draw.interval_tooltip(data.percent, draw.DIGITS),
-        draw.quantity("weight", digits=".1%"),
-        draw.quantity("answers"),
-        draw.name("flag", "remarks"),
+        chart_parts.name("w", "worker"),
+        chart_parts.quantity("error", digits=chart_parts.DIGITS),
+        *chart_parts.interval_tooltip(data.percent, chart_parts.DIGITS),
+        chart_parts.quantity("weight", digits=".1%"),
+        chart_parts.quantity("answers"),
+        chart_parts.name("flag", "remarks"),
     ]
     bars = []
     if np.isfinite(low).any():
         x["scale"] = {"domain": [0, _end(deviation, high)], "nice": True}
         ends: dict[str, Any] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
         bars = [
-            draw.layer(draw.interval_bar(clip=True), y=DOWN, **ends, color=hue, tooltip=tooltip)
+            chart_parts.layer(
+                chart_parts.interval_bar(clip=True), y=DOWN, **ends, color=hue, tooltip=tooltip
+            )
         ]
     at_error: dict[str, Any] = {"x": {**x, "field": "error"}, "y": DOWN}
-    points = draw.layer(
-        draw.dot(60, clip=True), **at_error, color=hue, shape=shape, tooltip=tooltip
+    points = chart_parts.layer(
+        chart_parts.dot(60, clip=True), **at_error, color=hue, shape=shape, tooltip=tooltip
     )
     return {
         "data": {"values": rows},
-        "height": draw.ROW * len(rows),
-        "layer": [draw.reference_line("x", workers.typical, x), *bars, points],
+        "height": chart_parts.ROW * len(rows),
+        "layer": [chart_parts.reference_line("x", workers.typical, x), *bars, points],
     }
 
 
@@ -148,23 +150,30 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     order = known[np.argsort(-np.abs(workers.bias[known]), kind="stable")][:MOST_DRAWN]
     order = order[np.argsort(-workers.bias[order], kind="stable")]
     bias, margin = workers.bias[order], np.nan_to_num(CLEAR * workers.bias_error)[order]
-    rows = draw.records(
+    rows = chart_parts.records(
         w=data.workers(order, ON_AXIS), bias=bias, low=bias - margin, high=bias + margin
     )
     x = {
         "type": "quantitative",
         "title": f"bias ({data.inner_unit}); positive: answers too high",
-        "axis": draw.side_axis(len(rows)),
+        "axis": chart_parts.side_axis(len(rows)),
     }
     ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
     at_bias = {"x": {**x, "field": "bias"}, "y": DOWN}
-    tooltip = [draw.name("w", "worker"), draw.quantity("bias", digits=draw.DIGITS)]
+    tooltip = [
+        chart_parts.name("w", "worker"),
+        chart_parts.quantity("bias", digits=chart_parts.DIGITS),
+    ]
     spec = {
-        "height": draw.ROW * len(rows),
+        "height": chart_parts.ROW * len(rows),
         "layer": [
-            draw.reference_line("x", 0, x),
-            draw.layer(draw.interval_bar(color=draw.BLUE), rows, y=DOWN, **ends),
-            draw.layer(draw.dot(60, color=draw.BLUE), rows, **at_bias, tooltip=tooltip),
+            chart_parts.reference_line("x", 0, x),
+            chart_parts.layer(
+                chart_parts.interval_bar(color=chart_parts.BLUE), rows, y=DOWN, **ends
+            ),
+            chart_parts.layer(
+                chart_parts.dot(60, color=chart_parts.BLUE), rows, **at_bias, tooltip=tooltip
+            ),
         ],
     }
     clear = int((np.abs(workers.bias) > CLEAR * np.nan_to_num(workers.bias_error)).sum())

@@ -10,13 +10,13 @@ import numpy as np
 from trueup.core.libraries import need
 from trueup.errors import TrueupError, quoted
 from trueup.report import theme
-from trueup.report.charts import plain_spec
 from trueup.report.sections.estimates import estimates_chart
 from trueup.report.sections.prior import prior_chart
 from trueup.report.sections.prior_shape import prior_shape
 from trueup.report.sections.report_data import ReportData
 from trueup.report.sections.worker_rows import WorkerRows
 from trueup.report.sections.workers import workers_chart
+from trueup.report.vega_specs import plain_spec
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
