@@ -1,5 +1,7 @@
 """Algorithms by name: built-in ones, those registered at run time, and those of installed packages.
 
+A new built-in one is a file beside this one, and its class in the list below.
+
 A package offers its own under the entry point group `trueup.algorithms`:
 
     [project.entry-points."trueup.algorithms"]

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from cyclopts import Parameter
 
 from trueup.cli.integers import Whole
-from trueup.request import KEYWORDS, ORDER
+from trueup.request import KEYWORDS, ORDER, QUESTION_DATA, READING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Keywords of how a file is read.
-READING = (
-    "question", "worker", "answer", "wide", "sep", "decimal", "encoding", "sql", "duplicates", "worker_variance",
-    "answer_variance",
-)  # fmt: skip
 #: Words of the command line that Python writes otherwise.
 WIDE = {"long": False}
 
@@ -78,12 +73,13 @@ def _number_or_name(text: str) -> float | str:
         return text
 
 
-KNOWN = ("groups", "covariates", "gold", "worker_variance", "answer_variance")
 SCALE = ("transform", "bounds")
+# An update says itself what becomes of repeated answers.
+UPDATED = [name for name in (*QUESTION_DATA, *READING) if name != "duplicates"]
 
 EstimateOptions = options_of("EstimateOptions", ORDER)
 CompareOptions = options_of(
     "CompareOptions", ("shrink", "max_iter", "tol", "seed", *SCALE, *READING)
 )
-UpdateOptions = options_of("UpdateOptions", (*KNOWN, *READING[:8]))
+UpdateOptions = options_of("UpdateOptions", UPDATED)
 ReadingOptions = options_of("ReadingOptions", (*SCALE, *READING))
