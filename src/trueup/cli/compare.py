@@ -115,6 +115,9 @@ def _on_spark(
     request: "Request",
     where: EngineOptions,
 ) -> Any:
+    from trueup.core.libraries import need
+
+    need("pyspark", "spark")
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
     from trueup.engines.spark.files import open_files

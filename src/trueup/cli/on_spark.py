@@ -23,7 +23,6 @@ MASTER = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\]|-cluster\[.+\])?|yarn|[a-z][a
 
 def session_at(master: str | None) -> Any:
     """Return the Spark session there is, or a quiet one of our own."""
-    need("pyspark", "spark")
     sql = need("pyspark.sql", "spark")
     # Executors on this machine have the Python that is running now, unless told otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trueup.cli.wording import as_options
+from trueup.core.libraries import need
 from trueup.errors import TrueupError, TrueupWarning, quoted
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _in_memory(file: str, request: Request) -> Estimate:
 def _on_spark(
     file: str, request: Request, where: EngineOptions, out: Path, keywords: dict[str, Any]
 ) -> Estimate:
+    need("pyspark", "spark")
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
     from trueup.engines.spark.files import open_files
