@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Unpack
 
+from trueup._compare import COMPARED
 from trueup._estimate import estimate_in_memory, read_answers
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
@@ -25,14 +26,8 @@ if TYPE_CHECKING:
     from trueup.findings.second_step import SecondStepDiagnosis
     from trueup.request import CompareKeywords
 
-#: Keywords that are those of `trueup.estimate`.
-OPTIONS = (
-    "max_iter", "tol", "seed", "threads", "transform", "bounds", "worker_variance", "answer_variance", "duplicates",
-    "question", "worker", "answer", "sep", "decimal", "encoding", "wide", "sql",
-)  # fmt: skip
 
-
-@signature_with(KEYWORDS, OPTIONS)
+@signature_with(KEYWORDS, COMPARED)
 def diagnose(
     answers: Any,
     method: str | Algorithm = "mean",
@@ -60,7 +55,7 @@ def diagnose(
     >>> found.helps, round(found.expected_ratio, 2)
     (True, 0.44)
     """
-    check_names("diagnose", keywords, OPTIONS)
+    check_names("diagnose", keywords, COMPARED)
     check_panels(panels)
     request = Request.of("diagnose", answers, method=method, **keywords)
     data = answers_on_scale(_one_problem(answers, request), request.plan.scale)
@@ -70,7 +65,7 @@ def diagnose(
     return diagnose_second_step(data, aggregate, panels=panels, seed=plan.seed, **limits)
 
 
-@signature_with(KEYWORDS, OPTIONS)
+@signature_with(KEYWORDS, COMPARED)
 def diagnose_all(
     answers: Any,
     method: str | Algorithm = "auto",
@@ -104,7 +99,7 @@ def diagnose_all(
     >>> print(found.workers.summary)
     Nothing stands out about any of 6 workers.
     """
-    check_names("diagnose_all", keywords, OPTIONS)
+    check_names("diagnose_all", keywords, COMPARED)
     check_panels(panels)
     request = Request.of("diagnose_all", answers, method=method, **keywords)
     with Progress("diagnose", 6, shown=progress) as bar:

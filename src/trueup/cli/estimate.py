@@ -44,7 +44,7 @@ def estimate(
         What is printed: text for people, json for machines.
     """
     from trueup._compare import truth_request
-    from trueup.cli.run import close, command_line, inputs, run_estimate
+    from trueup.cli.run import command_line, inputs, run_estimate
     from trueup.cli.summary import document, known_truth, summary
     from trueup.cli.tables import result_table, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
@@ -80,7 +80,7 @@ def estimate(
         text = document(est, known, written) if as_json else summary(est, known, written)
         write_files(contents)
     finally:
-        close(est)
+        est.close()
     print(text)
     if not as_json:
         for path in dict.fromkeys([*([] if written is None else [written]), *contents]):

@@ -102,11 +102,6 @@ def _on_spark(
     return est
 
 
-def close(est: Estimate) -> None:
-    """Give back what an estimate holds outside of memory."""
-    est.close()
-
-
 def inputs(file: str, *requests: QuestionDataRequest) -> list[Path]:
     """Return the files that must not be overwritten: those of the answers, and others that are read."""
     from trueup.io.paths import find_paths
