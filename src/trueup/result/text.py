@@ -32,7 +32,8 @@ def account(est: Estimate) -> list[str]:
         lines.append(f"{counted(problem.n_duplicates, 'repeated answer')} merged")
     malformed = getattr(problem, "malformed", None)  # only files that are streamed have them
     if malformed is not None and malformed.count:
-        lines.append(f"{counted(malformed.count, 'row')} could not be used and left out")
+        were = "was" if malformed.count == 1 else "were"
+        lines.append(f"{counted(malformed.count, 'row')} could not be used and {were} left out")
     return lines
 
 
