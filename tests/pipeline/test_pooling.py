@@ -46,6 +46,23 @@ def test_weak_ties_change_nothing(rho: float) -> None:
     assert leaders(judges(2, rho=rho, questions=300)[1]) is None
 
 
+def test_groups_are_found_in_a_sub_panel() -> None:
+    """Workers of a sub-panel keep their ranks among all workers, which have gaps."""
+    everybody = Answers.of(judges(2, workers=9, questions=300)[1])
+    pairs = 0
+    for seed in range(8):
+        some = everybody.sample(1, workers=7, questions=300, seed=seed)
+        pooling, _ = find_pooling(MemoryEngine(some))
+        ids = some.worker_ids.tolist()
+        if not {0, 1} <= set(ids):
+            assert pooling is None
+            continue
+        pairs += 1
+        assert pooling is not None
+        assert [ids[leader] for leader in pooling.leader] == [0 if id_ == 1 else id_ for id_ in ids]
+    assert pairs >= 2
+
+
 def test_many_workers_panels_and_few_workers_are_left_alone() -> None:
     x = judges(2, workers=MOST_WORKERS + 1, questions=30, rho=0.99)[1]
     assert leaders(x) is None

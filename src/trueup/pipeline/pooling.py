@@ -153,14 +153,15 @@ def _find_groups(
     if number is None or not alike.any():
         return None
     # By rank, so that the order of rows does not decide who leads a group.
-    rank = problem.worker_rank
+    order = np.argsort(problem.worker_rank)
+    rank = np.argsort(order)  # of a part of the workers, ranks have gaps
     first = rank.copy()
     for one, other in zip(number[pairs.first[alike]], number[pairs.second[alike]], strict=True):
         low, high = sorted((first[one], first[other]))
         first[first == high] = low
     if (first == first[0]).all():
         return None
-    leader = np.argsort(rank)[first]
+    leader = order[first]
     return Pooling(leader, _words(leader, problem))
 
 
