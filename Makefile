@@ -15,12 +15,12 @@ JOBS ?= auto
 # More arguments for pytest, for instance PYTEST_ARGS="-k shrink -x".
 PYTEST_ARGS ?=
 # Benchmarks to run, and their arguments, for instance BENCH=growth BENCH_ARGS=--quick.
-BENCH ?= first_step second_step alternatives peers growth update spark_overhead
+BENCH ?= first_step native second_step alternatives peers growth update spark_overhead
 BENCH_ARGS ?=
 
 # For instance FUZZ_ARGS="--minutes 1", MUTATIONS_ARGS="--only gold".
 FUZZ_ARGS ?=
-# For instance EVIDENCE_ARGS="--quick --part ablation".
+# For instance EVIDENCE_ARGS="--quick --part ablation" or EVIDENCE_ARGS="--step first".
 EVIDENCE_ARGS ?=
 MUTATIONS_ARGS ?=
 
@@ -37,7 +37,7 @@ help:
 	@echo 'make types    mypy'
 	@echo 'make format   format the code and mend what ruff can mend'
 	@echo 'make bench    run benchmarks/; BENCH=growth runs one, BENCH_ARGS=--quick tries them'
-	@echo 'make evidence run the study of the second step; EVIDENCE_ARGS=--quick tries it'
+	@echo 'make evidence run the study of the second step; EVIDENCE_ARGS="--step first" that of the first, --quick tries it'
 	@echo 'make docs     build the documentation into site (docs-figures: print its numbers, draw its pictures)'
 	@echo 'make test-lowest   the tests that meet other libraries, with the lowest versions of these'
 	@echo 'make audit    list versions and licences of all that each extra brings (SECURITY.md)'
@@ -100,7 +100,7 @@ coverage:
 
 evidence:
 	@$(VENV) test
-	@echo 'trueup: running the study of the second step ...'
+	@echo 'trueup: running a study ...'
 	@$(RUN) -m evidence $(EVIDENCE_ARGS)
 
 bench:

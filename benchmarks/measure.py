@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results.md"
 TITLE = "# Benchmarks\n\nPrinted by `make bench`. Ratios compare times of one run on one machine.\n"
 #: The sections, in the order in which they are shown.
-SECTIONS = ("alternatives", "peers", "growth", "first step")
+SECTIONS = ("alternatives", "peers", "growth", "first step", "native")
 
 #: Writes a file of answers in no order, ids as text: ten answers to a question, a worker for every thousand answers.
 MAKE = """

@@ -60,7 +60,8 @@ def fingerprint() -> str:
         name = path.relative_to(home).as_posix()
         if "/" not in name or name.startswith(RESULTS_FROM):
             code.update(name.encode() + path.read_bytes())
-    code.update(Path(__file__).with_name("designs.py").read_bytes())
+    for path in sorted(Path(__file__).parents[1].glob("*/designs.py")):
+        code.update(path.read_bytes())
     return code.hexdigest()[:10]
 
 
@@ -165,7 +166,7 @@ class Context:
         """Return a data set, restricted to the questions with known truth."""
         if name not in self._loaded:
             try:
-                self._loaded[name] = _load(name, self.data)
+                self._loaded[name] = load_source(name, self.data)
             except TrueupError as error:
                 self._loaded[name] = error
         loaded = self._loaded[name]
@@ -185,7 +186,8 @@ class Context:
         return sources, sentence if missing else ""
 
 
-def _load(name: str, data: str | None) -> Sampled:
+def load_source(name: str, data: str | None) -> Sampled:
+    """Load a data set, restricted to the questions with known truth."""
     scale = Scale("log1p" if name == "population" else None)
     dataset = load(name, data=data)
     answers = answers_on_scale(dataset.answers, scale)

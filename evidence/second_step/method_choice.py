@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evidence.panel_estimates import estimate_of, panels_of
 from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import Point
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
 from trueup.datasets.simulate import simulate
-from trueup.pipeline.auto_method import CANDIDATES, choose
 from trueup.pipeline.shrink import second_step
 from trueup.report.page import Figure, PageTable, Section
 from trueup.shrinkage import Adaptive
@@ -29,6 +29,8 @@ SETS = ("emotions", "pies", "dots", "nflx_public", "calories", "groceries")
 SIZES = ((3, 24), (5, 10), (5, 24), (10, 24), (10, 50))
 SIMULATED_SIZES = ((5, 20), (10, 20))
 CONTAMINATED_SIZES = ((3, 50), (5, 50), (10, 50))
+#: First steps that the default is compared with, whether it chooses among them or not.
+CANDIDATES = ("native", "mean", "median", "crh", "gtm", "iptd")
 AUTO, DEFAULT = "auto", CANDIDATES[0]
 SIMULATED = (
     Synthetic("synthetic, equal workers", {"variance": "fixed"}),
@@ -133,8 +135,8 @@ def first_step_choice(context: Context) -> Section:
         ),
         holds=excess[AUTO] <= 0.04 and worst[AUTO] <= 0.15,
         text=(
-            "Each first step is followed by the full adaptive second step. auto starts from "
-            f"{DEFAULT} and replaces it if another first step predicts held-out workers clearly better. The best of a "
+            "Each first step is followed by the full adaptive second step. auto is the default of `trueup.estimate`: "
+            f"it starts from {DEFAULT} and replaces it if that predicts held-out workers worse. The best of a "
             "cell is the candidate with the smallest risk over its panels, which no rule can know. Contaminated: about "
             "one answer per worker, one worker in five with a 100-fold standard deviation; truths "
             "with the standard deviation of the answers of these workers (100) or of the others (1). "
@@ -172,16 +174,20 @@ def first_step_choice(context: Context) -> Section:
 
 
 def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[str, Any]]:
-    """Run all candidates on the panels of a cell, and choose one for each panel."""
+    """Run all candidates on the panels of a cell, and the default on each panel."""
     answers, truth = source.draw(context.samples, n, m, seed_of(context.seed, source, n, m))
     losses = []
     for name in CANDIDATES:
         aggregate = run(find(name), answers)
         moved = second_step(answers, aggregate, Adaptive(caution=1.0), seed=context.seed)
         losses.append(losses_of(answers.panel_questions, moved.posterior.mean, truth))
-    chosen = choose(answers, seed=context.seed).chosen
+    chosen = [
+        estimate_of(panel, shrink=Adaptive(caution=1.0), seed=context.seed)
+        for panel in panels_of(answers)
+    ]
     by_candidate = np.stack(losses)
-    auto = by_candidate[chosen, np.arange(len(chosen))]
+    estimates = np.concatenate([est.estimate for est in chosen])
+    auto = losses_of(answers.panel_questions, estimates, truth)
     risk = by_candidate.mean(axis=1)
     best = int(risk.argmin())
     row = {
@@ -193,7 +199,7 @@ def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[st
         "best_risk": float(risk[best]),
         AUTO: float(auto.mean() / risk[best]),
         "se": ratio_error(auto, by_candidate[best]),
-        "kept": float(np.mean(chosen == 0)),
+        "kept": float(np.mean([est.diagnosis.method == DEFAULT for est in chosen])),
     }
     relative = zip(CANDIDATES, risk / risk[best], strict=True)
     return [row | {name: float(ratio) for name, ratio in relative}]

@@ -23,17 +23,17 @@ from evidence.second_step.caution import FACTORS, caution_rows
 from evidence.second_step.cell_tables import clearly_above, worst_cells
 from evidence.second_step.context import CATD_PAPER, Context
 from evidence.second_step.gold import _rows
-from evidence.second_step.method_choice import AUTO, CONTAMINATED, _cell
+from evidence.second_step.method_choice import AUTO, CANDIDATES, CONTAMINATED, _cell
 from evidence.second_step.priors import known_variance
 from evidence.second_step.real import SMALL
 from evidence.second_step.rules import OURS, SHIPPED, Ours, Unaware
 from evidence.second_step.special import INFORMED
-from evidence.second_step.summary import write_summary
 from evidence.second_step.worker_biases import _compare
+from evidence.study import EvidenceStudy
+from evidence.summary import write_summary
 from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
 from trueup.algorithms.registry import find
-from trueup.pipeline.auto_method import CANDIDATES
 from trueup.pipeline.shrink import second_step
 from trueup.report.bundle import bundle
 from trueup.shrinkage import Adaptive, Normal, Sure
@@ -337,11 +337,11 @@ def test_the_command_runs_the_parts_asked_for(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def fake(**options: Any) -> str:
+    def fake(_: EvidenceStudy, **options: Any) -> str:
         asked.update(options)
         return "page.html"
 
-    monkeypatch.setattr(command, "run", fake)
+    monkeypatch.setattr(EvidenceStudy, "run", fake)
     words = ["--quick", "--part", "biases", "--part", "ablation", "--samples", "7"]
     command.main(words)
     assert asked["parts"] == ["biases", "ablation"]

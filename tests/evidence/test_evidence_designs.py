@@ -11,9 +11,8 @@ from evidence.second_step import designs
 from evidence.second_step.context import Context
 from evidence.second_step.designs import Design
 from evidence.second_step.gain_share import bayes_ratio, share_of_gain
-from evidence.second_step.method_choice import first_step_choice
+from evidence.second_step.method_choice import CANDIDATES, first_step_choice
 from evidence.second_step.special import special_designs
-from trueup.pipeline.auto_method import CANDIDATES
 from trueup.study import Synthetic
 
 if TYPE_CHECKING:
