@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,40 +22,53 @@ if TYPE_CHECKING:
 SETS = ("emotions", "calories", "dots", "groceries", "pies", "nflx_public", "population")
 SIZES = (3, 6, 12)
 PANELS = 40
-ALL = 0
+RANDOM_WORKERS, RANDOM_ANSWERS, EVERYTHING = "workers", "answers", "everything"
+#: How sub-panels are drawn, and how many answers to a question they have; 0: all.
+PLAN = (
+    *((RANDOM_WORKERS, size) for size in SIZES),
+    *((RANDOM_ANSWERS, size) for size in SIZES),
+    (EVERYTHING, 0),
+)
+FEWEST_QUESTIONS = 8
 #: A cell is clearly worse than the mean beyond this ratio.
 WORSE = 1.02
 source_of = lru_cache(maxsize=None)(load_source)
 
 
-def draw(name: str, data: str | None, answers_each: int, panels: int, seed: int) -> Drawn | None:
-    """Draw sub-panels of all questions (of a block); `ALL` answers are one panel. None where there are too few."""
+def draw(
+    name: str, data: str | None, how: str, answers_each: int, panels: int, seed: int
+) -> Drawn | None:
+    """Draw sub-panels of all questions (of a block); everything is one panel. None where there are too few."""
     source = source_of(name, data)
-    if answers_each == ALL:
+    if how == EVERYTHING:
         return None if source.truth is None else Drawn(source.answers, source.truth)
-    questions = source.answers.n_questions
-    if source.blocks is not None:
-        questions = int(np.bincount(source.blocks).min())
-    elif source.sparse:
-        questions = int((source.answers.counts >= answers_each).sum())
-    if questions < 8 or not source.fits(answers_each, questions):
+    if how == RANDOM_WORKERS and source.sparse:
         return None
-    return source.draw(panels, answers_each, questions, seed_for(seed, name, answers_each))
+    questions = source.answers.n_questions
+    if how == RANDOM_ANSWERS:
+        source = replace(source, sparse=True, blocks=None)
+        questions = int((source.answers.counts >= answers_each).sum())
+    elif source.blocks is not None:
+        questions = int(np.bincount(source.blocks).min())
+    if questions < FEWEST_QUESTIONS or not source.fits(answers_each, questions):
+        return None
+    return source.draw(panels, answers_each, questions, seed_for(seed, name, how, answers_each))
 
 
 def cell(
-    name: str, data: str | None, answers_each: int, panels: int, seed: int
+    name: str, data: str | None, how: str, answers_each: int, panels: int, seed: int
 ) -> list[dict[str, Any]]:
     """Return the rows of a data set and a number of answers to each question."""
-    drawn = draw(name, data, answers_each, panels, seed)
+    drawn = draw(name, data, how, answers_each, panels, seed)
     if drawn is None:
         return []
-    about = {"data": name, "answers": answers_each, "questions": _questions(drawn)}
+    about = {
+        "data": name,
+        "drawn": how,
+        "answers": answers_each,
+        "questions": drawn.answers.n_questions // drawn.answers.n_panels,
+    }
     return [about | row for row in relative_risks(*drawn, seed=seed)]
-
-
-def _questions(drawn: Drawn) -> int:
-    return drawn.answers.n_questions // drawn.answers.n_panels
 
 
 def real_sets(context: Context) -> Section:
@@ -66,16 +80,17 @@ def real_sets(context: Context) -> Section:
     panels = min(context.samples, PANELS)
     tasks = [
         (
-            f"{source.name} {size}",
-            partial(cell, source.name, context.data, size, panels, context.seed),
+            f"{source.name} {how} {size}",
+            partial(cell, source.name, context.data, how, size, panels, context.seed),
         )
         for source in sources
-        for size in (*SIZES, ALL)
+        for how, size in PLAN
     ]
     rows = run_tasks(context, "real_sets", tasks)
-    cells: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    cells: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
     for row in rows:
-        cells.setdefault((row["data"], row["answers"]), {})[row["first_step"]] = row
+        key = (row["data"], row["drawn"], row["answers"])
+        cells.setdefault(key, {})[row["first_step"]] = row
     ours = [found[DEFAULT]["ratio"] for found in cells.values()]
     worst = max(cells, key=lambda key: cells[key][DEFAULT]["ratio"])
     average = {
@@ -91,12 +106,13 @@ def real_sets(context: Context) -> Section:
         verdict=(
             "Geometric mean over cells of the squared error relative to the plain mean: "
             + ", ".join(f"{name} {value:.2f}" for name, value in average.items())
-            + f". The worst cell of the default is {worst[0]}, {_size(worst[1])}: "
+            + f". The worst cell of the default is {_words(*worst)}: "
             f"{with_error(cells[worst][DEFAULT])}."
         ),
         text=(
-            f"{panels} random sub-panels of all questions. calories and population: random answers to each question; "
-            "the others: random workers with all their answers, emotions within its blocks of 140 questions. "
+            f"{panels} random sub-panels of all questions: of random workers with all their answers (emotions within "
+            "its blocks of 140 questions; not calories and population, where few workers share many questions), and of "
+            "random answers to each question, so that most workers answer only some questions. "
             "population is on the scale log(1 + x). The truth of nflx_public is the mean of the workers left out. "
             "Sizes are left out where a set has fewer answers to a question. The errors of all answers (one panel) "
             f"describe the variation between questions. {missing}"
@@ -104,18 +120,18 @@ def real_sets(context: Context) -> Section:
         tables=[
             PageTable(
                 "Mean squared error relative to the plain mean",
-                ["data", "answers to a question", "questions", "panels", *FIRST_STEPS],
+                ["data", "drawn", "answers to a question", "questions", "panels", *FIRST_STEPS],
                 [
                     [
-                        name, _size(size), found[DEFAULT]["questions"], found[DEFAULT]["panels"],
+                        name, how, size or "all", found[DEFAULT]["questions"], found[DEFAULT]["panels"],
                         *(with_error(found[step]) for step in FIRST_STEPS),
                     ]
-                    for (name, size), found in cells.items()
+                    for (name, how, size), found in cells.items()
                 ],
             )
         ],
     )  # fmt: skip
 
 
-def _size(answers_each: int) -> str:
-    return "all answers" if answers_each == ALL else f"{answers_each} answers"
+def _words(name: str, how: str, size: int) -> str:
+    return f"{name}, all answers" if how == EVERYTHING else f"{name}, {size} {how}"

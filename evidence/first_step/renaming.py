@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evidence.first_step.designs import ErrorDesign
     from evidence.second_step.context import Context
 
-PANELS, NAMES = 10, 10
+PANELS, NAMES = 20, 10
 ANSWERS, QUESTIONS = 6, 50
 #: Largest average move, in standard errors.
 MOST = 0.1

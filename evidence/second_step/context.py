@@ -60,7 +60,8 @@ def fingerprint() -> str:
         name = path.relative_to(home).as_posix()
         if "/" not in name or name.startswith(RESULTS_FROM):
             code.update(name.encode() + path.read_bytes())
-    for path in sorted(Path(__file__).parents[1].glob("*/designs.py")):
+    study = Path(__file__).parents[1]
+    for path in (study / "second_step" / "designs.py", *sorted(study.glob("first_step/*.py"))):
         code.update(path.read_bytes())
     return code.hexdigest()[:10]
 

@@ -205,18 +205,27 @@ def test_without_data_the_parts_say_so(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_real_answers_are_drawn_as_described(data_folder: Path) -> None:
     data = str(data_folder)
-    for name, size, questions in (("groceries", 3, 10), ("emotions", 6, 140), ("calories", 6, 36)):
-        drawn = real.draw(name, data, size, 2, 0)
+    for name, how, size, questions in (
+        ("groceries", real.RANDOM_WORKERS, 3, 10),
+        ("groceries", real.RANDOM_ANSWERS, 3, 10),
+        ("emotions", real.RANDOM_WORKERS, 6, 140),
+        ("emotions", real.RANDOM_ANSWERS, 6, 700),
+        ("calories", real.RANDOM_ANSWERS, 6, 36),
+    ):
+        drawn = real.draw(name, data, how, size, 2, 0)
         assert drawn is not None
         assert drawn.answers.n_panels == 2
         assert drawn.answers.n_questions == 2 * questions
         assert (drawn.answers.counts == size).all()
-    assert real.draw("emotions", data, 12, 2, 0) is None
-    assert real.draw("nflx_public", data, real.ALL, 2, 0) is None
+        people = drawn.answers.n_workers / 2
+        assert (people == size) is (how == real.RANDOM_WORKERS)
+    assert real.draw("calories", data, real.RANDOM_WORKERS, 6, 2, 0) is None
+    assert real.draw("emotions", data, real.RANDOM_ANSWERS, 12, 2, 0) is None
+    assert real.draw("nflx_public", data, real.EVERYTHING, 0, 2, 0) is None
     for how in emotions.SUB_PANELS:
         panels = emotions.draw(how, data, 2, 0).answers
         assert panels.n_panels == (1 if how == emotions.ALL else 2)
-    rows = real.cell("groceries", data, 3, 2, 0)
+    rows = real.cell("groceries", data, real.RANDOM_WORKERS, 3, 2, 0)
     assert [row["first_step"] for row in rows] == [*FIRST_STEPS]
 
 
