@@ -76,7 +76,6 @@ def plain_native(question: Any, worker: Any, answer: Any, *, biases: bool = True
                 if two.sum() >= 2:
                     beyond = float((g[two] ** 2 / known[two] - 1.0).sum())
                     tb2 = beyond / known[two].sum() if beyond > math.sqrt(2 * two.sum()) else 0.0
-            old, weight = tb2, np.ones(n)
             if tb2 > 0:
                 weight = 7.0 / (6.0 + b**2 / tb2) / tb2
                 b = np.where(is_in, g / (a + weight), 0.0)
@@ -85,12 +84,8 @@ def plain_native(question: Any, worker: Any, answer: Any, *, biases: bool = True
                 tb2 = float((7.0 / (6.0 + b**2 / tb2) * (b**2 + e))[is_in].mean())
                 if tb2 * np.median(a[is_in]) < 1e-9:
                     tb2, b, e = 0.0, np.zeros(n), np.zeros(n)
-                    biases_off = True
                 else:
-                    biases_off = False
                     e = np.where(is_in, e, 6.0 * tb2 / 7.0)
-                if biases_off:
-                    old = 0.0
             biased = float(tb2 > 0)
             size = int(is_in.sum())
             mean_square = ss / np.maximum(count, 1.0)
@@ -131,26 +126,40 @@ def plain_native(question: Any, worker: Any, answer: Any, *, biases: bool = True
             ml -= 0.5 * float(np.log1p(tb2 * known[inside]).sum())
         half = d0 / 2.0
         price = (
-            half * np.log(half * s0 / s) - gammaln(half) - half * s0 / s + 0.5 * math.log(2 * np.pi)
+            half * np.log(half * s0 / s)
+            - gammaln(half)
+            - half * s0 / s
+            + 0.5 * math.log(2 * np.pi)
             - 0.5 * np.log(half + (count - own) * eff / 2.0)
         )
         ml += float(price[is_in].sum())
         w_i = 7.0 / (6.0 + b**2 / tb2) / tb2 if tb2 > 0 else np.ones(n)
         shift = tb2 * float(((w_i[is_in] / w_i[is_in].sum()) ** 2).sum())
-        chains.append({"t": t, "v": final_v + bias_part, "ml": ml, "s": s, "b": b, "tb2": tb2, "d0": d0, "shift": shift})
+        chains.append(
+            {
+                "t": t,
+                "v": final_v + bias_part,
+                "ml": ml,
+                "s": s,
+                "b": b,
+                "tb2": tb2,
+                "d0": d0,
+                "shift": shift,
+            }
+        )
     v_a = pool / k
     sums = np.array([((y[rows] - mean[j]) ** 2).sum() for j, rows in enumerate(mine)])
     level = -0.5 * (k - 1) * np.log(2 * np.pi * pool) - 0.5 * np.log(k) - 0.5 * sums / pool
-    ml = np.array([level[k >= 2].sum(), chains[0]["ml"], chains[1]["ml"] - 1.0])
-    evidence = ml.max() + math.log(np.exp(ml - ml.max()).sum())
-    weight = np.exp(ml - ml.max())
+    all_ml = np.array([level[k >= 2].sum(), chains[0]["ml"], chains[1]["ml"] - 1.0])
+    evidence = all_ml.max() + math.log(np.exp(all_ml - all_ml.max()).sum())
+    weight = np.exp(all_ml - all_ml.max())
     weight = np.where(weight < 1e-9, 0.0, weight)
     weight /= weight.sum()
     ts = np.stack([mean, chains[0]["t"], chains[1]["t"]])
     vs = np.stack([v_a, chains[0]["v"], chains[1]["v"]])
     t = weight @ ts
     v = weight @ (vs + (ts - t) ** 2)
-    heavier = chains[int(ml[2] > ml[1])]
+    heavier = chains[int(all_ml[2] > all_ml[1])]
     return {
         "t": median + c * t,
         "v": c**2 * v,

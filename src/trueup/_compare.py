@@ -25,7 +25,8 @@ from trueup.engines.question_sample import sample_questions
 from trueup.errors import AnswersError, TrueupError
 from trueup.io.frames_out import make_frame
 from trueup.io.question_data import QuestionDataRequest
-from trueup.pipeline.auto_method import CANDIDATES, FEWEST_WORKERS, FOLDS, held_out, winsorised
+from trueup.pipeline.auto_method import FEWEST_WORKERS, FOLDS, choose, held_out, winsorised
+from trueup.pipeline.scale_choice import choose_scale, with_average_worker
 from trueup.pipeline.scaling import on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.request import KEYWORDS, Request
@@ -42,9 +43,13 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine
     from trueup.engines.question_sample import QuestionSample
-    from trueup.request import CompareKeywords
+    from trueup.request import CompareKeywords, Plan
     from trueup.shrinkage import ShrinkRule
 
+#: First steps that are compared by default.
+METHODS = (
+    "native", "mean", "median", "student_t", "subject_bias", "crh", "catd", "gtm", "kdem", "iptd", "dtd",
+)  # fmt: skip
 #: Keywords that are those of `trueup.estimate`.
 COMPARED = (
     "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
@@ -75,7 +80,7 @@ def compare(
     answers, transform, bounds, worker_variance, answer_variance, duplicates, question, worker, answer, options of files
         As for `trueup.estimate`. Errors are on the scale on which the answers are combined.
     methods : sequence of str or Algorithm, optional
-        First steps; default: those that `method="auto"` chooses among.
+        First steps; default: all that need no known variances and are not versions of another.
     truth : mapping, frame or array, optional
         Known truths of some or all questions: then the error against them is shown as well.
     shrink : str or ShrinkRule
@@ -86,9 +91,9 @@ def compare(
     Returns
     -------
     frame of the caller's kind, the best first
-        `method`, `shrink`; `held_out` and `held_out_se`, mean squared error on held-out answers and its standard error;
-        `behind` and `behind_se`, how much more that is than for the best row; with truth `risk` and `risk_se`, mean
-        squared error against it; `seconds`.
+        `method`, `shrink`; `auto`, whether `method="auto"` takes this first step; `held_out` and `held_out_se`, mean
+        squared error on held-out answers and its standard error; `behind` and `behind_se`, how much more that is than
+        for the best row; with truth `risk` and `risk_se`, mean squared error against it; `seconds`.
 
     Examples
     --------
@@ -107,13 +112,13 @@ def compare(
             "these are panels; compare on one of them, `answers.panel(b)`.", argument="answers"
         )
     known = truth_request(truth, request).read(data, answers).gold
-    engine = contest.on_scale(MemoryEngine(data, threads=request.plan.threads))
+    engine, scale = contest.on_scale(MemoryEngine(data, threads=request.plan.threads))
     drawn = sample_questions(engine, request.plan.seed)
     sample = _gathered(engine, drawn)
     if known is not None and drawn.limit is not None:
         known = known[engine.kept(vectors.DRAW) < drawn.limit]
     with Progress("compare", len(contest.algorithms), shown=progress) as bar:
-        return make_frame(data.origin.kind, contest.board(sample, known, bar))
+        return make_frame(data.origin.kind, contest.board(sample, scale, known, bar))
 
 
 def truth_request(truth: Any, request: Request) -> QuestionDataRequest:
@@ -134,7 +139,7 @@ def compare_on(engine: Engine, contest: Contest, truth: QuestionDataRequest, bar
     pyarrow table
         As for `compare`.
     """
-    engine = contest.on_scale(engine)
+    engine, scale = contest.on_scale(engine)
     drawn = sample_questions(engine, contest.seed)
     sample = _gathered(engine, drawn)
     try:
@@ -145,7 +150,7 @@ def compare_on(engine: Engine, contest: Contest, truth: QuestionDataRequest, bar
         asked = f"{sample.n_questions:,} of {engine.problem.n_questions:,} questions"
         raise error.advised(error.remedy, f"These are a sample of {asked}.") from error
     bar.step("answers gathered")
-    return make_frame("pyarrow", contest.board(sample, known, bar))
+    return make_frame("pyarrow", contest.board(sample, scale, known, bar))
 
 
 def _gathered(engine: Engine, drawn: QuestionSample) -> Answers:
@@ -160,34 +165,39 @@ class Contest:
     ----------
     algorithms, rules : sequences
         First and second steps; every one of the first is joined with every one of the second.
-    seed : int
-        Of the sample of questions and the folds of workers.
-    limits : dict
-        Those of `trueup.algorithms.run`.
-    scale : Scale
-        The scale on which answers are combined.
+    plan : Plan
+        Scale, limits, seed.
     """
 
     algorithms: Sequence[Algorithm]
     rules: Sequence[ShrinkRule]
-    seed: int
-    limits: dict[str, Any]
-    scale: Scale
+    plan: Plan
 
     @classmethod
     def of(cls, methods: Sequence[str | Algorithm] | None, request: Request) -> Self:
         """Check which methods are compared, before answers are read."""
-        algorithms = [find(method) for method in (CANDIDATES if methods is None else methods)]
+        algorithms = [find(method) for method in (METHODS if methods is None else methods)]
         if not algorithms:
             raise TrueupError("methods: found none, name at least one first step.")
         rule = request.plan.rule
         rules = [rule] if isinstance(rule, Identity) else [Identity(), rule]
         plan = request.plan
-        return cls(algorithms, rules, plan.seed, plan.limits, plan.scale)
+        return cls(algorithms, rules, plan)
 
-    def on_scale(self, engine: Engine) -> Engine:
-        """Return the engine over the answers on the scale on which they are combined."""
-        return on_scale(engine, PanelScales((self.scale,)))
+    @property
+    def seed(self) -> int:
+        """The seed of the sample of questions and of the folds of workers."""
+        return self.plan.seed
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits of every run of a first step."""
+        return self.plan.limits
+
+    def on_scale(self, engine: Engine) -> tuple[Engine, Scale]:
+        """Return the engine over the answers on the scale on which they are combined, and the scale."""
+        scales = choose_scale(engine, self.plan).scales
+        return on_scale(engine, scales), scales.first
 
     @property
     def labels(self) -> list[str]:
@@ -198,8 +208,10 @@ class Contest:
             for name, each in zip(names, self.algorithms, strict=True)
         ]
 
-    def board(self, data: Answers, known: Floats | None, bar: Progress) -> dict[str, Any]:
-        """Compare on these answers, which are on the scale; return the columns of the table.
+    def board(
+        self, data: Answers, scale: Scale, known: Floats | None, bar: Progress
+    ) -> dict[str, Any]:
+        """Compare on these answers, which are on a scale; return the columns of the table.
 
         `known` are truths of their questions, in the unit of the answers and NaN where unknown.
         """
@@ -215,8 +227,11 @@ class Contest:
                     argument="truth",
                     remedy="Leave it out.",
                 )
-            check_truths(known, self.scale, data.question_ids.name, "truth")
-            known = self.scale.forward(known)
+            check_truths(known, scale, data.question_ids.name, "truth")
+            if scale.transform == "proportional":
+                average = run(find("mean"), data)
+                scale = with_average_worker(average.engine, PanelScales((scale,))).first
+            known = scale.forward_truths(known)
         split, target = folds(data, FOLDS, seed=self.seed), winsorised(data)
         rows: list[dict[str, Any]] = []
         losses: list[Floats] = []
@@ -225,7 +240,9 @@ class Contest:
                 rows.append(row)
                 losses.append(loss)
             bar.step(algorithm.name)
-        return _table(rows, losses, _predicted(data, split))
+        choice = choose(data, seed=self.seed, **self.limits)
+        chosen = choice.candidates[int(choice.chosen[0])]
+        return _table(rows, losses, _predicted(data, split), chosen)
 
     def _rows(
         self,
@@ -274,8 +291,10 @@ def _length(values: Floats) -> float:
     return largest * float(np.sqrt(np.sum((values / largest) ** 2))) if largest > 0 else 0.0
 
 
-def _table(rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints) -> dict[str, Any]:
-    """Return the columns, best row first."""
+def _table(
+    rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints, chosen: str
+) -> dict[str, Any]:
+    """Return the columns, best row first; `chosen` is what "auto" takes."""
     total = max(int(predicted.sum()), 1)
     sums = np.array([loss.sum() for loss in losses])
     order = np.argsort(sums, kind="stable")
@@ -289,6 +308,7 @@ def _table(rows: list[dict[str, Any]], losses: list[Floats], predicted: Ints) ->
     table: dict[str, Any] = {
         "method": np.array([rows[i]["method"] for i in order], dtype=object),
         "shrink": np.array([rows[i]["shrink"] for i in order], dtype=object),
+        "auto": np.array([rows[i]["method"] == chosen for i in order]),
         "held_out": sums[order] / total,
         "held_out_se": np.array([error(losses[i]) for i in order]),
         "behind": (sums[order] - sums[order[0]]) / total,

@@ -9,6 +9,7 @@ from trueup._compare import COMPARED
 from trueup._estimate import estimate_in_memory, read_answers
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
+from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.errors import TrueupError, TrueupWarning
@@ -58,8 +59,10 @@ def diagnose(
     check_names("diagnose", keywords, COMPARED)
     check_panels(panels)
     request = Request.of("diagnose", answers, method=method, **keywords)
-    data = answers_on_scale(_one_problem(answers, request), request.plan.scale)
     algorithm, plan = find(method), request.plan
+    # The condition of the paper is about the answers as they are, unless a scale is asked for.
+    scale = plan.scale or Scale(None, plan.bounds)
+    data = answers_on_scale(_one_problem(answers, request), scale)
     limits: dict[str, Any] = {"max_iter": plan.max_iter, "tol": plan.tol}
     aggregate = run(algorithm, data, **limits)
     return diagnose_second_step(data, aggregate, panels=panels, seed=plan.seed, **limits)

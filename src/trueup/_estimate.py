@@ -9,7 +9,7 @@ from trueup.core.keywords import signature_with
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
-from trueup.pipeline.auto_method import CANDIDATES
+from trueup.pipeline.auto_method import SPLITS
 from trueup.pipeline.solve import solve
 from trueup.request import KEYWORD_ONLY, KEYWORDS, Request
 from trueup.result.estimate import Estimate
@@ -17,6 +17,7 @@ from trueup.result.estimate import Estimate
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import StartingPoint
+    from trueup.answers.scale import Scale
     from trueup.io.question_data import QuestionData
     from trueup.request import EstimateKeywords
     from trueup.shrinkage import ShrinkRule
@@ -111,7 +112,7 @@ def estimate(
     request = Request.of(
         "estimate", answers, method=method, shrink=shrink, variance=variance, **keywords
     )
-    with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
+    with Progress("estimate", 3 + SPLITS, shown=progress) as bar:
         data = read_answers(answers, request)
         if request.question_data.gold is not None and data.n_panels > 1:
             raise TrueupError(
@@ -137,6 +138,7 @@ def estimate_in_memory(
     algorithm: Algorithm | None = None,
     start: StartingPoint | None = None,
     prior_choice: PriorChoice | None = None,
+    scale: Scale | None = None,
 ) -> Estimate:
     """Run both steps in memory; see `trueup.pipeline.solve` for what they may continue from."""
     engine = MemoryEngine(data, threads=request.plan.threads)
@@ -148,5 +150,6 @@ def estimate_in_memory(
         algorithm=algorithm,
         start=start,
         prior_choice=prior_choice,
+        scale=scale,
     )
     return Estimate(request, question_data, solution, data.origin.kind)

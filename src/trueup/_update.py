@@ -134,16 +134,21 @@ def updated(
                 argument="variance",
                 remedy="Estimate again from all answers.",
             )
+        # Logarithms that the answers chose before, and not the caller, cannot take what is not positive.
+        chosen = saved.request.plan.scale is None
+        anew = chosen and bool(saved.scale.outside(merged.answers.answers).any())
         est = estimate_in_memory(
             merged.answers,
             replace(saved.request, plan=replace(saved.request.plan, threads=threads)),
             data,
             bar,
-            algorithm=saved.algorithm,
-            start=saved,
-            prior_choice=_kept_prior_choice(saved, merged, data),
+            **({} if anew else _kept_choices(saved, merged, data)),
         )
-    diagnosis = replace(est.diagnosis, why=saved.why)
+    if anew:
+        text = "new answers cannot be combined as logarithms, so everything was estimated anew"
+        diagnosis = replace(est.diagnosis, warnings=(*est.diagnosis.warnings, text))
+    else:
+        diagnosis = replace(est.diagnosis, why=saved.why, scale=saved.scale_why)
     return replace(est, solution=replace(est.solution, diagnosis=diagnosis)), merged
 
 
@@ -216,6 +221,16 @@ def _merged_data(
     more = replace(request, groups=None, gold=None).read(new, answers)
     found = replace(whole, covariates=more.covariates)
     return saved.data.merged(found, merged.answers.n_questions, merged.question)
+
+
+def _kept_choices(saved: SavedState, merged: Merged, data: QuestionData) -> dict[str, Any]:
+    """Return what is not chosen again: the first step and where it continues from, the scale, the prior."""
+    return {
+        "algorithm": saved.algorithm,
+        "start": saved,
+        "prior_choice": _kept_prior_choice(saved, merged, data),
+        "scale": replace(saved.scale, shift=0.0),
+    }
 
 
 def _kept_prior_choice(saved: SavedState, merged: Merged, data: QuestionData) -> PriorChoice | None:

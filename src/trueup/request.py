@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import numpy as np
 
 from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
+from trueup.algorithms.native import Native
 from trueup.algorithms.registry import find
 from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, keyword, keywords_of
-from trueup.core.parameters import one_of, yes_or_no
+from trueup.core.parameters import one_of
 from trueup.core.sampling import check_seed
 from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
@@ -26,6 +27,7 @@ from trueup.io.question_data import QuestionDataRequest
 from trueup.io.read_options import ReadOptions
 from trueup.request_text import RunnableText, python_call, shell_command
 from trueup.shrinkage.contract import ShrinkRule
+from trueup.shrinkage.ebe import Identity
 from trueup.shrinkage.registry import find as find_rule
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 #: What an estimate can be of, and the kinds of questions whose crowds err alike.
 TARGETS = ("consensus",)
 KINDS = ("perception", "judgment", "forecast")
-Transform = Literal["log", "log1p", "logit"]
+Transform = Literal["auto", "none", "proportional", "log", "log1p", "logit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,10 @@ class Plan:
         str | None,
     )
     transform: Transform | None = keyword(
-        None, "Scale on which the answers are combined.", Literal["log", "log1p", "logit"] | None
+        "auto",
+        "Scale on which the answers are combined. auto combines logarithms where errors grow in proportion to the "
+        "value; proportional does so in any case, log takes the typical instead of the average worker.",
+        Literal["auto", "none", "proportional", "log", "log1p", "logit"],
     )
     bounds: tuple[float, float] | None = keyword(
         None, "LOW and HIGH: estimates and intervals stay inside.", tuple[float, float] | None
@@ -74,7 +79,11 @@ class Plan:
         "Kind of the questions; it changes nothing for the target consensus.",
         Literal["perception", "judgment", "forecast"] | None,
     )
-    bias: bool = keyword(False, "Estimate the bias of each worker and remove it first.", bool)
+    bias: bool | Literal["auto"] = keyword(
+        "auto",
+        "Remove the bias of each worker: auto inside the native method alone, on first whatever the method, off never.",
+        Literal["auto", "on", "off"],
+    )
     caution: float | None = keyword(
         None,
         "Share of the step that the second step takes, above 0 and up to 1; by default that of the rule.",
@@ -109,7 +118,10 @@ class Plan:
         one_of("target", self.target, TARGETS)
         if self.kind is not None:
             one_of("kind", self.kind, KINDS)
-        yes_or_no("bias", self.bias)
+        if not isinstance(self.bias, bool) and self.bias != "auto":
+            raise TrueupError(
+                f'found {quoted(self.bias)}, must be True, False or "auto".', argument="bias"
+            )
         check_limits(self.max_iter, self.tol)
         check_seed(self.seed)
         check_threads(self.threads)
@@ -127,9 +139,24 @@ class Plan:
         return rule
 
     @cached_property
-    def scale(self) -> Scale:
-        """The scale on which the answers are combined."""
-        return Scale(self.transform, self.bounds)
+    def scale(self) -> Scale | None:
+        """The scale on which the answers are combined; None: it is to be chosen."""
+        if isinstance(self.transform, str) and self.transform == "auto":
+            Scale(None, self.bounds)  # checks the bounds
+            return None
+        plain = isinstance(self.transform, str) and self.transform == "none"
+        return Scale(None if plain else self.transform, self.bounds)
+
+    @property
+    def compares_scales(self) -> bool:
+        """Whether the answers may choose the scale.
+
+        Not where variances are given, which are those of the answers as they are, nor where a method other than native
+        is asked for without a second step: then nothing rests on the scale, and a mean is to be the mean.
+        """
+        given = self.variance is not None and not isinstance(self.variance, str)
+        named = not self.chooses and not isinstance(find(self.method), Native)
+        return not given and not (named and isinstance(self.rule, Identity))
 
     @property
     def chooses(self) -> bool:
@@ -296,7 +323,7 @@ class PlanKeywords(ScaleKeywords, LimitKeywords, total=False):
     gold: Any
     target: str
     kind: str | None
-    bias: bool
+    bias: bool | str
     caution: float | None
     level: float
 

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 #: Entries up to which a mapping is written out in a Python call.
 WRITTEN_OUT = 20
 #: Words of the command line for values that Python writes otherwise.
-WORDS = {("wide", True): "questions", ("wide", False): "long"}
+WORDS: dict[tuple[str, bool | None], str] = {
+    ("wide", True): "questions",
+    ("wide", False): "long",
+    ("bias", True): "on",
+    ("bias", False): "off",
+    ("transform", None): "none",
+}
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ def shell_command(
         if texts is None:
             texts = [name.upper()]
             placeholders.append(name.upper())
-        if value is True and name != "wide":
+        if value is True and (name, value) not in WORDS:
             words.append(option)
         elif isinstance(value, list | tuple) and name == "covariates":
             words += [word for text in texts for word in (option, text)]
@@ -124,8 +130,9 @@ def _words(name: str, value: Any) -> list[str] | None:
     """Return a value as words of the command line, None where that cannot be."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, bool):
-        return [WORDS.get((name, value), "")]
+    if value is None or isinstance(value, bool):
+        word = WORDS.get((name, value))
+        return None if value is None and word is None else [word or ""]
     if isinstance(value, Algorithm | ShrinkRule):
         return [value.name] if _is_plain(value) else None
     if isinstance(value, str | os.PathLike):

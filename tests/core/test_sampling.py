@@ -163,7 +163,7 @@ def test_halves_are_those_of_the_plain_loop(method: str, least: int, absurd: boo
     share[block.workers, at] = 1.0 / block.counts[at] if method == "median" else p
     expected = plain_noise.aggregate_variance(x, share, aggregate.x, robust=method == "median")
     assert expected["gross"].any() == absurd
-    found = halve(aggregate, sure, noise, seed=4)
+    found = halve(aggregate, sure, noise.variance, seed=4)
     assert found.x.shape == (SPLITS, 2, 16)
     for draw in range(SPLITS):
         order = np.argsort(places(answers, 4, draw)).tolist()
@@ -182,7 +182,7 @@ def test_halves_of_halves_make_up_the_whole() -> None:
     x = np.random.default_rng(5).normal(size=(8, 20))
     answers = Answers.of(x)
     aggregate = run(find("mean"), answers)
-    found = halve(aggregate, moderated(answers, aggregate), worker_noise(answers))
+    found = halve(aggregate, moderated(answers, aggregate), worker_noise(answers).variance)
     np.testing.assert_allclose(found.x.mean(axis=1), np.tile(aggregate.x, (SPLITS, 1)), rtol=1e-9)
     # Half as many workers: on average twice the variance.
     v = moderated(answers, aggregate).v
@@ -199,9 +199,9 @@ def test_a_bold_prior_is_tried_on_some_of_very_many_questions(
     aggregate = run(find("mean"), answers)
     sure, noise = moderated(answers, aggregate), worker_noise(answers)
     sample = sample_questions(aggregate.engine, 3, 300) if limited else QuestionSample()
-    whole = halve(aggregate, sure, noise, sample=sample, seed=3)
+    whole = halve(aggregate, sure, noise.variance, sample=sample, seed=3)
     monkeypatch.setattr("trueup.pipeline.split_halves.TRIED", 100)
-    found = halve(aggregate, sure, noise, sample=sample, seed=3)
+    found = halve(aggregate, sure, noise.variance, sample=sample, seed=3)
     draw = question_draws(answers, 3)
     tried = draw < 0.25 * 2.0**64
     assert 70 < tried.sum() < 130

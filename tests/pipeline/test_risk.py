@@ -15,6 +15,7 @@ import pytest
 import trueup
 from trueup import Answers, shrinkage, theory, variance
 from trueup.algorithms import KDEm, StudentT, find, run
+from trueup.algorithms.answer_spread import panel_spreads
 from trueup.core.sampling import drawn, id_hashes
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
@@ -22,7 +23,6 @@ from trueup.engines.question_sample import sample_questions
 from trueup.findings.agreement import agreement
 from trueup.variance.bias import estimate_biases
 from trueup.variance.intervals import Width, student_quantile
-from trueup.variance.robust import _panel_scales
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
@@ -219,7 +219,7 @@ def test_a_median_varies_as_its_formula_says() -> None:
 def test_the_robust_scale_of_normal_answers_is_their_standard_deviation() -> None:
     data, _ = answers_of(25, 3_000, np.full(25, 4.0), 1, seed=12)
     engine = MemoryEngine(data)
-    scale = _panel_scales(engine, sample_questions(engine, 0), np.zeros(1))
+    scale = panel_spreads(engine, sample_questions(engine, 0), np.zeros(1))
     assert float(scale[0]) == pytest.approx(2.0, rel=0.03)
 
 

@@ -116,6 +116,8 @@ class Algorithm:
     shares_by_worker: ClassVar[bool] = False
     #: `finish` needs the sums at the final truths.
     finishes: ClassVar[bool] = False
+    #: `conclude` computes truths, variances and noise at the end, and the variances are those for the second step.
+    concludes: ClassVar[bool] = False
 
     @property
     def kind(self) -> Kind:
@@ -142,6 +144,11 @@ class Algorithm:
     def update(self, state: State, sums: Floats) -> State:
         """Return the next state from the sums over all questions."""
         raise NotImplementedError(f"{type(self).__name__} does not iterate")
+
+    def iterate(self, block: Block, state: State) -> tuple[Floats, Floats]:
+        """Return the truths of a block and the sums per worker: what one iteration computes in one pass."""
+        x = self.truths(block, state)
+        return x, self.tally(block, state, x)
 
     def weights(self, block: Block, state: State, x: Floats) -> Floats | None:
         """Return the share of each answer in the truth of its question (they sum to 1 there).
@@ -171,6 +178,14 @@ class Algorithm:
     def finish(self, state: State, sums: Floats) -> State:
         """Return the final state, given the tally at the final truths (if `finishes`)."""
         return state
+
+    def conclude(self, engine: Engine, state: State) -> State:
+        """Let an engine keep the truths and their variances, and return the final state (if `concludes`).
+
+        They are `vectors.OFFSET`, `AGGREGATE` and `MODEL_VARIANCE`. The state then has the variance of each worker as
+        "variance", and that of an error which all questions of a panel share as "shift".
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not conclude")
 
     def final_truths(self, block: Block, state: State, x: Floats) -> Floats:
         """Return the truths to report, given those of the last iteration."""

@@ -191,7 +191,7 @@ def fit_workers(
     state = algorithm.start(facts)
     limit = max_iter if algorithm.iterates else 0
     if algorithm.max_updates is not None:
-        limit = min(limit, algorithm.max_updates)
+        limit, tol = min(limit, algorithm.max_updates), 0.0
     elif start is not None and limit:
         values = State(facts, start.values, start.step).extended(facts.n_workers)
         state = State(facts, {**state.values, **values}, max(start.step, 1))
@@ -251,13 +251,11 @@ def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Vi
         local = state.of(block)
         if algorithm.truth_free:
             return Visit(sums=algorithm.tally(block, local, np.empty(0)))
-        x = algorithm.truths(block, local)
+        x, sums = algorithm.iterate(block, local)
         peaks = None
         if state.step > 0 and vectors.ITERATE in kept:
             peaks = segment_max(np.abs(x - kept[vectors.ITERATE]), block.panel_questions)
-        return Visit(
-            sums=algorithm.tally(block, local, x), panel_peaks=peaks, questions={vectors.ITERATE: x}
-        )
+        return Visit(sums=sums, panel_peaks=peaks, questions={vectors.ITERATE: x})
 
     return visit
 
@@ -287,10 +285,56 @@ def _aggregate(
     fit: WorkerFit,
     tol: float,
 ) -> Aggregate:
-    """Compute the final truths, then the noise of the workers around them, then the variance of each truth."""
+    """Return the final truths, the noise of the workers around them, and the variance of each truth."""
     values = {name: value[: facts.n_workers] for name, value in fit.state.values.items()}
     state = State(facts, values, fit.state.step)
-    iterations, moved, active = fit.iterations, fit.moved, fit.active
+    if algorithm.concludes:
+        state, noise, moved = algorithm.conclude(engine, state), None, fit.moved
+    else:
+        state, noise, moved = _conclude(algorithm, engine, state, fit)
+
+    def count(block: Block, kept: Kept) -> Visit:
+        truths, variances = kept[vectors.AGGREGATE], kept[vectors.MODEL_VARIANCE]
+        # Where no variance can be known the algorithm is not to blame.
+        unknown = np.isnan(variances) & ~block.of_panel(facts.pool == 0)
+        flaws = np.stack([~np.isfinite(truths), unknown]).astype(np.float64)
+        return Visit(
+            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in flaws])
+        )
+
+    sweep = engine.sweep(count, reads=(vectors.AGGREGATE, vectors.MODEL_VARIANCE), answers=False)
+    bad, unknown = sweep.panel_sums.sum(axis=1)
+    if bad:
+        raise TrueupError(
+            f"{algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
+            f"{engine.problem.n_questions} questions.",
+            argument="method",
+            remedy="Check its parameters, or choose another method.",
+        )
+    weight, iterations = state["weight"], fit.iterations
+    total = facts.spread(facts.panel_sum(weight))
+    return Aggregate(
+        algorithm=algorithm,
+        engine=engine,
+        x=engine.kept(vectors.AGGREGATE),
+        offset=engine.kept(vectors.OFFSET),
+        variance=engine.kept(vectors.MODEL_VARIANCE),
+        weight=weight / total,
+        noise=_no_noise_where_all_agree(state["variance"], facts) if noise is None else noise,
+        bias=state.values.get("bias"),
+        state=state,
+        iterations=iterations,
+        settled=~fit.active | (moved <= tol) | (iterations == algorithm.max_updates),
+        moved=moved,
+        has_variance=unknown == 0,
+    )
+
+
+def _conclude(
+    algorithm: Algorithm, engine: Engine, state: State, fit: WorkerFit
+) -> tuple[State, Floats, Floats]:
+    """Let the engine keep the final truths and their variances; return state, worker noise and last moves."""
+    facts = state.facts
 
     def residuals(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
@@ -304,16 +348,17 @@ def _aggregate(
         return Visit(sums=np.concatenate(sums), panel_peaks=peaks, questions={vectors.ITERATE: x})
 
     sweep = engine.sweep(residuals, reads=(vectors.ITERATE,))
+    moved = fit.moved
     # Truths of screened answers are not comparable with those of the answers themselves.
-    if not algorithm.truth_free and iterations.any() and fit.engine is engine:
-        moved = np.where(active, sweep.panel_peaks / _unit(facts), moved)
+    if not algorithm.truth_free and fit.iterations.any() and fit.engine is engine:
+        moved = np.where(fit.active, sweep.panel_peaks / _unit(facts), moved)
     ss, freedom = sweep.sums[0], facts.n_informative - sweep.sums[1]
     if algorithm.finishes:
         state = algorithm.finish(state, sweep.sums[2:])
     noise = algorithm.noise(state, ss, freedom)
-    # Where all workers agree their variance is 0, unless it is known.
     agree = (facts.pool == 0) & (not algorithm.needs_variance)
-    noise = np.where(agree[facts.worker_panel], 0.0, noise)
+    if not algorithm.needs_variance:
+        noise = _no_noise_where_all_agree(noise, facts)
 
     def certainty(block: Block, kept: Kept) -> Visit:
         local = state.of(block)
@@ -325,38 +370,18 @@ def _aggregate(
             variance = np.full(block.n_questions, np.nan)
         if agree.any():
             variance = np.where(block.of_panel(agree), 0.0, variance)
-        flaws = np.stack([~np.isfinite(x), np.isnan(variance)]).astype(np.float64)
         return Visit(
-            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in flaws]),
             questions={
                 vectors.OFFSET: x,
                 vectors.AGGREGATE: block.centre + x,
                 vectors.MODEL_VARIANCE: variance,
-            },
+            }
         )
 
-    bad, unknown = engine.sweep(certainty, reads=(vectors.ITERATE,)).panel_sums.sum(axis=1)
-    if bad:
-        raise TrueupError(
-            f"{algorithm.name or type(algorithm).__name__} gave no finite truth for {bad:.0f} of "
-            f"{engine.problem.n_questions} questions.",
-            argument="method",
-            remedy="Check its parameters, or choose another method.",
-        )
-    weight = state["weight"]
-    total = facts.spread(facts.panel_sum(weight))
-    return Aggregate(
-        algorithm=algorithm,
-        engine=engine,
-        x=engine.kept(vectors.AGGREGATE),
-        offset=engine.kept(vectors.OFFSET),
-        variance=engine.kept(vectors.MODEL_VARIANCE),
-        weight=weight / total,
-        noise=noise,
-        bias=state.values.get("bias"),
-        state=state,
-        iterations=iterations,
-        settled=~active | (moved <= tol) | (iterations == algorithm.max_updates),
-        moved=moved,
-        has_variance=unknown == 0,
-    )
+    engine.sweep(certainty, reads=(vectors.ITERATE,))
+    return state, noise, moved
+
+
+def _no_noise_where_all_agree(noise: Floats, facts: Facts) -> Floats:
+    """Return the variance of the workers, 0 in panels where all agree."""
+    return np.where((facts.pool == 0)[facts.worker_panel], 0.0, noise)

@@ -50,6 +50,8 @@ class Facts:
         Bias of each worker that was subtracted from its answers, see `trueup.algorithms.screening`.
     bias_variance : array or None
         Variance of the biases within each panel, 0 where no biases were found.
+    unit : array or None
+        What the answers of each panel were divided by, in the answers of `trueup.algorithms.native`.
     """
 
     worker_panel: Ints
@@ -66,6 +68,7 @@ class Facts:
     answer_variance: float = np.nan
     bias: Floats | None = None
     bias_variance: Floats | None = None
+    unit: Floats | None = None
 
     @property
     def n_workers(self) -> int:

@@ -1,159 +1,263 @@
-"""The native first step: inverse-variance weights, with worker variances shrunk by empirical Bayes.
+"""The native first step: the plain mean, normal workers and heavy-tailed workers, averaged by their likelihood.
 
-As in the inverse-variance family, the weight of a worker is one over its variance. Residuals from the truths are too
-small, because the truths are made of the same answers, so their expected squares are used (an EM step). Each variance
-is pulled toward a common level with the strength of d0 pseudo-answers:
+    x_ij = theta_j + b_i + e_ij,    e_ij ~ sqrt(s_i) t_nu,    b_i ~ sqrt(tb2) t_6,    theta_j flat
 
-    S_j  = sum_i 1/s_i,    t_j = sum_i (x_ij - b_i)/s_i / S_j
-    ss_i = sum_j ( (x_ij - b_i - t_j)^2 + 1/S_j )
-    s_i  = (ss_i + d0 s0) / (k_i + d0)
+Three versions: everybody alike (the plain mean), nu infinite (normal errors), and nu = 6 (heavy tails). The variances
+and biases of the workers are learned in ten rounds of EM for each of the last two (`worker_learning`, `noise_models`).
+Each version has a log marginal likelihood, from which the price of what was learned about the workers is subtracted;
+their truths are averaged with the likelihoods as weights. Alike normal workers thus give the mean, unequal ones
+inverse-variance weights without their biases, and absurd answers are ignored instead of averaged in.
 
-`d0` and `s0` are empirical-Bayes estimates: similar workers give a large d0 and nearly the plain mean, different
-workers keep weights of their own. Gross questions and biases are screened out while the variances are learned.
+Numbers are in units of the typical spread of the answers, `1.4826 median |x_ij - median_j| sqrt(k_j/(k_j - 1))`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.algorithms.answer_spread import panel_spreads
 from trueup.algorithms.contract import Algorithm, State
-from trueup.algorithms.facts import VARIANCE_FLOOR
-from trueup.core.arrays import segment_median
-from trueup.core.parameters import one_of
+from trueup.algorithms.noise_models import NoiseModel, in_units, mean_model
+from trueup.algorithms.worker_learning import Learned, WorkerLearning
+from trueup.core.arrays import segment_sum
+from trueup.core.parameters import yes_or_no
+from trueup.engines import vectors
+from trueup.engines.protocol import Visit
+from trueup.engines.question_sample import sample_questions
 
 if TYPE_CHECKING:
     from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
-    from trueup.engines.protocol import Engine
+    from trueup.engines.protocol import Engine, Kept
 
-#: Number of pseudo-answers as long as the spread of the worker variances is unknown.
-PSEUDO_ANSWERS = 4.0
-#: Largest number of pseudo-answers; workers are then practically equal.
-ALIKE = 1000.0
-#: Largest number of informative workers from which the spread of their variances cannot be estimated.
-FEW_WORKERS = 3
-#: Number of updates before the spread of the worker variances is estimated.
-FIRST_ROUNDS = 2
-#: Smallest mean square, as a share of the pooled variance, that enters a logarithm.
-SMALLEST = 1e-4
+#: The versions, by the names that their vectors and weights begin with.
+MEAN, NORMAL, HEAVY = "mean_", "normal_", "heavy_"
+#: Price of the heavy tails themselves, in log likelihood.
+HEAVY_PRICE = 1.0
+#: Versions with less than this share of the weight of the best are left out.
+NEGLIGIBLE = 1e-9
+#: Degrees of freedom of the variances, for each answer beyond the first of a question.
+FREEDOM_SHARE = 0.6
+#: Seed for the sample of questions of a very large problem.
+SEED = 0
+ROWS = 5
 
 
 @dataclass(frozen=True)
-class Moderated(Algorithm):
-    """Worker variances by EM, pulled toward the level of the median worker with two pseudo-answers.
-
-    `trueup.variance.worker_noise` estimates the noise of the workers this way, whatever the first step was.
+class Native(Algorithm):
+    """Mean, normal and heavy-tailed workers averaged by likelihood, with the biases of the workers removed.
 
     Parameters
     ----------
-    toward : {"median", "mean"}
-        The level. With "mean" one spammer inflates the variance of good workers; it exists for comparison.
+    biases : bool
+        Whether biases of workers are learned and removed, where they are larger than noise explains.
     """
 
-    toward: Literal["median", "mean"] = "median"
-
-    name = "moderated"
-    shares_by_worker = True
-    pseudo_answers = 2.0
-
-    def __post_init__(self) -> None:
-        one_of("toward", self.toward, ("median", "mean"))
-
-    def start(self, facts: Facts) -> State:
-        pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
-        return State(facts, {"weight": 1.0 / pool, "variance": pool})
-
-    def tally(self, block: Block, state: State, x: Floats) -> Floats:
-        total = block.total_weight(state["weight"])
-        slack = block.by_worker(block.precision, block.informative / total)
-        return np.stack([block.squared_distances(x), slack])
-
-    def update(self, state: State, sums: Floats) -> State:
-        facts = state.facts
-        count = answers_behind(facts)
-        ss = sums[0] + sums[1]
-        level, strength = self.prior(state, ss, count, state["weight"] * sums[1])
-        variance = (ss + strength * level) / (count + strength)
-        variance = np.where(facts.informative > 0, variance, level)
-        variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
-        variance = np.where(variance > 0, variance, 1.0)  # all workers of the panel agree
-        return state.replace(weight=1.0 / variance, variance=variance)
-
-    def prior(
-        self, state: State, ss: Floats, count: Floats, own: Floats
-    ) -> tuple[Floats, Floats | float]:
-        """Return the level toward which each worker's variance is pulled, and the number of pseudo-answers."""
-        facts = state.facts
-        if self.toward == "mean":
-            return facts.pool_of_worker, self.pseudo_answers
-        mean = ss / np.maximum(count, 1.0)
-        median = segment_median(mean, facts.n_informative, facts.panel_workers)
-        return facts.spread(median), self.pseudo_answers
-
-
-@dataclass(frozen=True)
-class Native(Moderated):
-    """Inverse-variance weights with worker variances shrunk by empirical Bayes.
-
-    The number of pseudo-answers d0 and the level s0 come from the spread of `log(ss_i / k_i)` over workers beyond what
-    their degrees of freedom explain (Smyth, Statistical Applications in Genetics and Molecular Biology 2004, for gene
-    expression), with a small-sample correction `1/d0 = (L-3)/L / d1 + 3/(4 L)` for L workers.
-    """
+    biases: bool = True
 
     name = "native"
     max_updates = 10
-    pseudo_answers = PSEUDO_ANSWERS
+    concludes = True
+
+    def __post_init__(self) -> None:
+        yes_or_no("biases", self.biases)
 
     def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
-        from trueup.algorithms.screening import screen
+        """Return the answers in units of their typical spread, and the pooled variance in these units."""
+        sample = sample_questions(engine, SEED)
+        unit = panel_spreads(engine, sample, np.zeros(facts.n_panels))
+        unit = np.where((unit > 0) & (facts.pool > 0), unit, 1.0)
 
-        screening = screen(engine, facts)
-        return screening.engine, screening.facts
+        def view(block: Block, kept: Kept) -> Block:
+            return in_units(block, kept[vectors.MEDIAN], block.of_panel(unit))
 
-    def prior(
-        self, state: State, ss: Floats, count: Floats, own: Floats
-    ) -> tuple[Floats, Floats | float]:
-        from scipy.special import digamma, polygamma
+        scaled = engine.changed(view, reads=(vectors.MEDIAN,))
 
-        median, strength = super().prior(state, ss, count, own)
-        if state.step < FIRST_ROUNDS:
-            return median, strength
+        def squares(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+            weight, total = block.weigh(np.ones(block.n_workers))
+            within = block.informative * block.by_question(block.squares(total / weight))
+            return Visit(panel_sums=segment_sum(within, block.panel_questions)[None])
+
+        within = scaled.sweep(squares).panel_sums[0]
+        usable = (facts.overlap > 0) & (facts.pool > 0)
+        pool = np.divide(within, facts.overlap, out=np.zeros(len(within)), where=usable)
+        return scaled, replace(facts, pool=pool, unit=unit)
+
+    def start(self, facts: Facts) -> State:
+        pool = np.where(facts.pool > 0, facts.pool, 1.0)
+        unit = np.ones(facts.n_panels) if facts.unit is None else facts.unit
+        pool, unit = facts.spread(pool), facts.spread(unit)
+        values = {
+            "weight": 1.0 / pool,
+            "pool": pool,
+            "unit": unit,
+            **Learned.begin(pool).vectors(NORMAL),
+            **Learned.begin(np.minimum(pool, 1.0)).vectors(HEAVY),
+        }
+        return State(facts, values)
+
+    def iterate(self, block: Block, state: State) -> tuple[Floats, Floats]:
+        """Return the truths with heavy tails and the tallies of both models, in one pass."""
+        models = _models(state)
+        fits = [model.fit(block) for model in models]
+        sums = [model.tally(block, fit) for model, fit in zip(models, fits, strict=True)]
+        return fits[-1].t, np.concatenate(sums)
+
+    def update(self, state: State, sums: Floats) -> State:
+        values: dict[str, Floats] = {}
+        for number, (name, learning) in enumerate(self._learnings(state.facts)):
+            rows = sums[ROWS * number : ROWS * (number + 1)]
+            learned = learning.update(Learned.from_vectors(state.values, name), rows, state.step)
+            values |= learned.vectors(name)
+        return state.replace(**values)
+
+    def _learnings(self, facts: Facts) -> tuple[tuple[str, WorkerLearning], ...]:
+        return (
+            (NORMAL, WorkerLearning(facts, heavy=False, biases=self.biases)),
+            (HEAVY, WorkerLearning(facts, heavy=True, biases=self.biases)),
+        )
+
+    def conclude(self, engine: Engine, state: State) -> State:
+        """Compute the truths of all versions, weigh them by likelihood, and let the engine keep their average."""
         facts = state.facts
-        workers = facts.panel_sum(facts.informative)
-        if (workers <= FEW_WORKERS).all():
-            return median, strength
-        freedom = 0.5 * np.maximum(facts.n_informative - own - _bias_freedom(facts), 0.5)
-        mean = np.maximum(ss / np.maximum(count, 1.0), SMALLEST * facts.pool_of_worker)
-        mean = np.where(mean > 0, mean, 1.0)
-        z = np.log(mean) - digamma(freedom) + np.log(freedom)
-        centre = facts.mean_of_informative(z)
-        divisor = np.maximum(workers - 1.0, 1.0)
-        spread = facts.panel_sum(facts.informative * (z - facts.spread(centre)) ** 2) / divisor
-        excess = spread - facts.mean_of_informative(polygamma(1, freedom))
-        d1 = 2.0 / np.maximum(excess, 2.0 / ALIKE) + 1.0
-        d1 = np.where(excess > 0, np.minimum(d1, ALIKE), ALIKE)
-        size = np.maximum(workers, 1.0)
-        d0 = 1.0 / ((size - 3.0) / size / d1 + 0.75 / size)
-        enough = facts.spread(workers) > FEW_WORKERS
-        level = np.where(enough, facts.spread(np.exp(centre)), median)
-        return level, np.where(enough, facts.spread(d0), strength)
 
-    def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
-        return state["variance"]
+        def fit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+            local, median = state.of(block), block.median
+            scaled = in_units(block, median, _of_question(block, local["unit"]))
+            truth, level = mean_model(scaled, _of_question(block, local["pool"]))
+            questions = {vectors.MEDIAN: median, **_kept(MEAN, truth.t, truth.v)}
+            levels = [level]
+            for name, model in zip((NORMAL, HEAVY), _models(local), strict=True):
+                rough = model.fit(scaled)
+                shares = model.shares(scaled, rough)
+                shares *= shares
+                bias_part = block.by_question(shares, local[name + "bias_error"])
+                truth, level = model.evidence(scaled, rough)
+                questions |= _kept(name, truth.t, truth.v + bias_part)
+                levels.append(level)
+            sums = [segment_sum(row * block.informative, block.panel_questions) for row in levels]
+            return Visit(panel_sums=np.stack(sums), questions=questions)
+
+        likelihood = engine.sweep(fit).panel_sums
+        models = {
+            name: (Learned.from_vectors(state.values, name), learning)
+            for name, learning in self._learnings(facts)
+        }
+        shift = np.zeros((3, facts.n_panels))
+        for number, (learned, learning) in enumerate(models.values(), start=1):
+            likelihood[number] += learning.price(learned)
+            shift[number] = learning.shift(learned)
+        likelihood[2] -= HEAVY_PRICE
+        active = (facts.pool > 0) & np.isfinite(likelihood).all(axis=0)
+        likelihood = np.where(active, likelihood, [[0.0], [-np.inf], [-np.inf]])
+        weight, evidence = _weights(likelihood)
+        self._average(engine, facts, weight, state["unit"])
+        heavier = facts.spread(weight[2] > weight[1])
+        log_unit = np.zeros(facts.n_panels)
+        log_unit[facts.worker_panel] = np.log(state["unit"])
+        normal, heavy = models[NORMAL][0], models[HEAVY][0]
+        unit, share = state["unit"], [facts.spread(row) for row in weight]
+        precision = share[0] / state["pool"]
+        precision = precision + share[1] / normal.variance + share[2] / heavy.variance
+
+        def of_heavier(name: str) -> Floats:
+            of_heavy: Floats = getattr(heavy, name)
+            of_normal: Floats = getattr(normal, name)
+            return np.where(heavier, of_heavy, of_normal)
+
+        values = {
+            "weight": precision,
+            "variance": of_heavier("variance") * unit**2,
+            "shift": facts.spread((weight * shift).sum(axis=0)) * unit**2,
+            "evidence": facts.spread(np.where(active, evidence, 0.0) - facts.overlap * log_unit),
+        }
+        if of_heavier("bias").any():
+            values["bias"] = of_heavier("bias") * unit
+            values["bias_error"] = of_heavier("bias_error") * unit**2
+            values["bias_variance"] = of_heavier("bias_variance") * unit**2
+        names = zip((MEAN, NORMAL, HEAVY), share, strict=True)
+        return state.replace(**values, **{name + "weight": row for name, row in names})
+
+    def _average(self, engine: Engine, facts: Facts, weight: Floats, unit: Floats) -> None:
+        """Let the engine keep `t_j = sum_c w_c t_jc` and `v_j = sum_c w_c (v_jc + (t_jc - t_j)^2)`."""
+        agree = facts.pool == 0
+        panel_unit = np.ones(facts.n_panels)
+        panel_unit[facts.worker_panel] = unit
+
+        def visit(block: Block, kept: Kept) -> Visit:
+            shares = [block.of_panel(row) for row in weight]
+            used = [
+                (share, kept[vectors.VERSION_TRUTH + name], kept[vectors.VERSION_VARIANCE + name])
+                for name, share in zip((MEAN, NORMAL, HEAVY), shares, strict=True)
+                if share.any()
+            ]
+            t = sum(share * t for share, t, _ in used)
+            v = sum(share * (v + (t_c - t) ** 2) for share, t_c, v in used)
+            scale = block.of_panel(panel_unit)
+            offset = kept[vectors.MEDIAN] + scale * t
+            # Where all agree a lone answer says nothing about its author.
+            alone = np.where(block.counts >= 2, 0.0, np.nan)
+            variance = np.where(block.of_panel(agree), alone, scale**2 * v)
+            return Visit(
+                questions={
+                    vectors.OFFSET: offset,
+                    vectors.AGGREGATE: block.centre + offset,
+                    vectors.MODEL_VARIANCE: variance,
+                }
+            )
+
+        parts = (vectors.VERSION_TRUTH, vectors.VERSION_VARIANCE)
+        names = [part + name for name in (MEAN, NORMAL, HEAVY) for part in parts]
+        engine.sweep(visit, reads=(vectors.MEDIAN, *names), answers=False)
+
+    def truths(self, block: Block, state: State) -> Floats:
+        """Return the truths relative to the centre of their question, given the final state."""
+        unit = _of_question(block, state["unit"])
+        scaled = in_units(block, block.median, unit)
+        total, fits = np.zeros(block.n_questions), []
+        fits.append(mean_model(scaled, _of_question(block, state["pool"]))[0])
+        fits += [model.evidence(scaled, model.fit(scaled))[0] for model in _models(state)]
+        for name, fit in zip((MEAN, NORMAL, HEAVY), fits, strict=True):
+            total += _of_question(block, state[name + "weight"]) * fit.t
+        return block.median + unit * total
+
+    def weights(self, block: Block, state: State, x: Floats) -> Floats:
+        """Return the share of each answer, averaged over the versions."""
+        scaled = in_units(block, block.median, _of_question(block, state["unit"]))
+        equal = block.answer_weights(np.ones(block.n_workers))
+        share = equal * state[MEAN + "weight"].take(block.workers)
+        for name, model in zip((NORMAL, HEAVY), _models(state), strict=True):
+            weight = state[name + "weight"].take(block.workers)
+            if weight.any():
+                share += weight * model.shares(scaled, model.fit(scaled))
+        return share / block.spread(block.by_question(share))
 
 
-def _bias_freedom(facts: Facts) -> Floats | float:
-    """Return the degree of freedom that the bias of each worker uses up, 0 or 1."""
-    if facts.bias_variance is None:
-        return 0.0
-    return facts.spread((facts.bias_variance > 0).astype(np.float64))
+def _kept(name: str, t: Floats, v: Floats) -> dict[str, Floats]:
+    return {vectors.VERSION_TRUTH + name: t, vectors.VERSION_VARIANCE + name: v}
 
 
-def answers_behind(facts: Facts) -> Floats:
-    """Return the number of informative answers of each worker, minus 1 if it has a bias (and two answers)."""
-    count = facts.n_informative
-    return np.where(count >= 2, count - _bias_freedom(facts), count)
+def _models(state: State) -> tuple[NoiseModel, NoiseModel]:
+    normal, heavy = (
+        NoiseModel(name == HEAVY, state[name + "variance"], state[name + "bias"])
+        for name in (NORMAL, HEAVY)
+    )
+    return normal, heavy
+
+
+def _of_question(block: Block, per_worker: Floats) -> Floats:
+    """Return for each question a number that all workers of a panel have in common."""
+    return per_worker[block.workers[block.indptr[:-1]]]
+
+
+def _weights(likelihood: Floats) -> tuple[Floats, Floats]:
+    """Return the weights of the versions and the log of the sum of their likelihoods, for each panel."""
+    peak = likelihood.max(axis=0)
+    weight = np.exp(likelihood - peak)
+    evidence = peak + np.log(weight.sum(axis=0))
+    weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
+    return weight / weight.sum(axis=0), evidence

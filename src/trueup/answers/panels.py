@@ -241,10 +241,13 @@ class Folds:
     of_worker: Ints
 
 
-def folds(answers: Answers, groups: int, *, seed: int = 0) -> Folds:
-    """Split the workers of every panel into at most `groups` random folds of nearly equal size."""
+def folds(answers: Answers, groups: int, *, seed: int = 0, draw: int = 0) -> Folds:
+    """Split the workers of every panel into at most `groups` random folds of nearly equal size.
+
+    `draw` numbers different splits with one seed.
+    """
     size = np.minimum(np.diff(answers.panel_workers), groups)[answers.worker_panel]
-    fold = places(answers, seed) % np.maximum(size, 1)
+    fold = places(answers, seed, draw) % np.maximum(size, 1)
     left_out = fold[answers.workers] != np.arange(groups)[:, None]
     left_out &= np.arange(groups)[:, None] < size[answers.workers]
     copy, position = np.nonzero(left_out)

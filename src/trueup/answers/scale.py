@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
 
-TRANSFORMS = ("log", "log1p", "logit")
+TRANSFORMS = ("log", "log1p", "logit", "proportional")
+#: Those that combine logarithms.
+LOGARITHMS = ("log", "proportional")
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,14 @@ class Scale:
 
     Parameters
     ----------
-    transform : {"log", "log1p", "logit"}, optional
-        `log` needs answers above 0, `log1p` above -1, `logit` strictly between the bounds (0 and 1
-        if no bounds are given).
+    transform : {"log", "log1p", "logit", "proportional"}, optional
+        `log` and `proportional` need answers above 0, `log1p` above -1, `logit` strictly between the bounds (0 and 1
+        if no bounds are given). `log` estimates what the typical worker would say (a geometric mean), `proportional`
+        combines the same logarithms and estimates what the average worker would say.
     bounds : (float, float), optional
         Lowest and highest possible truth; use `-inf` or `inf` for an open end.
+    shift : float
+        For `proportional`: logarithm of the average worker over the typical one, added on the way back.
 
     Examples
     --------
@@ -44,6 +49,7 @@ class Scale:
 
     transform: str | None = None
     bounds: tuple[float, float] | None = None
+    shift: float = 0.0
 
     def __post_init__(self) -> None:
         known = self.transform is None or isinstance(self.transform, str)
@@ -78,7 +84,7 @@ class Scale:
 
     def outside(self, answers: Floats) -> Bools:
         """Return whether the transformation cannot take an answer."""
-        if self.transform == "log":
+        if self.transform in LOGARITHMS:
             return answers <= 0
         if self.transform == "log1p":
             return answers <= -1
@@ -93,13 +99,14 @@ class Scale:
         low, high = self._ends
         return {
             "log": "above 0 (log1p takes 0)",
+            "proportional": "above 0 (log1p takes 0)",
             "log1p": "above -1",
             "logit": f"strictly between {low:g} and {high:g}",
         }.get(self.transform or "", "any number")
 
     def forward(self, answers: Floats) -> Floats:
         """Carry answers to the scale on which they are combined."""
-        if self.transform == "log":
+        if self.transform in LOGARITHMS:
             return np.log(answers)
         if self.transform == "log1p":
             return np.log1p(answers)
@@ -108,12 +115,17 @@ class Scale:
             return np.log(answers - low) - np.log(high - answers)
         return answers
 
+    def forward_truths(self, truths: Floats) -> Floats:
+        """Carry truths to the scale: undo `inverse`."""
+        values = self.forward(truths)
+        return values - self.shift if self.shift else values
+
     def inverse(self, values: Floats) -> Floats:
-        """Undo `forward`."""
+        """Carry estimates back to the scale of the answers."""
         # exp of a huge value is infinite: held by the bound, or seen by the caller
         with np.errstate(over="ignore"):
-            if self.transform == "log":
-                return np.exp(values)
+            if self.transform in LOGARITHMS:
+                return np.exp(values + self.shift)
             if self.transform == "log1p":
                 return np.expm1(values)
             if self.transform == "logit":
@@ -128,8 +140,8 @@ class Scale:
 
     def slope(self, values: Floats) -> Floats:
         """Return d backward / d value: it carries a standard error back, to first order."""
-        if self.transform in ("log", "log1p"):
-            return np.exp(values)
+        if self.transform in LOGARITHMS or self.transform == "log1p":
+            return np.exp(values + self.shift)
         if self.transform == "logit":
             low, high = self._ends
             small = np.exp(-np.abs(values))  # the slope is the same on both sides of 0
@@ -197,9 +209,27 @@ class PanelScales:
         """Whether any scale differs from that of the answers."""
         return any(scale.transform is not None for scale in self.scales)
 
-    def forward(self, block: Block, truths: Floats) -> Floats:
-        """Carry a number of each question to the scale of its panel."""
-        return self._each(block, truths, Scale.forward)
+    @property
+    def first(self) -> Scale:
+        """The scale of the first panel, that of a single problem."""
+        return self.scales[0 if self.number is None else int(self.number[0])]
+
+    def shifted(self, shift: Floats) -> PanelScales:
+        """Return the scales with the shift of each panel, see `Scale.shift`."""
+        of_panel = np.zeros(len(shift), dtype=np.int64) if self.number is None else self.number
+        scales = [
+            replace(self.scales[number], shift=float(value))
+            for number, value in zip(of_panel, shift, strict=True)
+        ]
+        return PanelScales(scales, np.arange(len(scales)))
+
+    def forward(self, block: Block, answers: Floats) -> Floats:
+        """Carry an answer of each question to the scale of its panel."""
+        return self._each(block, answers, Scale.forward)
+
+    def forward_truths(self, block: Block, truths: Floats) -> Floats:
+        """Carry the truth of each question to the scale of its panel."""
+        return self._each(block, truths, Scale.forward_truths)
 
     def backward(self, block: Block, truths: Floats) -> Floats:
         """Carry a number of each question back, inside the bounds."""
@@ -252,11 +282,13 @@ class PanelScales:
         """Apply a function of each panel's own scale to numbers per question, or per answer."""
         if len(self.scales) == 1:
             return np.asarray(function(self.scales[0], numbers), dtype=np.float64)
-        which = self.number_of(block)
-        if len(numbers) != len(which):
-            which = np.repeat(which, block.counts)
+        borders = block.panel_questions
+        if len(numbers) != block.n_questions:
+            borders = block.indptr[borders].astype(np.int64)
+        number = (
+            np.zeros(1, dtype=np.int64) if self.number is None else self.number[block.panel_slice]
+        )
         result = np.empty(len(numbers))
-        for number, scale in enumerate(self.scales):
-            mine = which == number
-            result[mine] = function(scale, numbers[mine])
+        for begin, end, which in zip(borders[:-1], borders[1:], number, strict=True):
+            result[begin:end] = function(self.scales[which], numbers[begin:end])
         return result

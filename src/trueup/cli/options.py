@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: Words of the command line that Python writes otherwise.
-WIDE = {"long": False}
+WRITTEN = {("wide", "long"): False, ("bias", "on"): True, ("bias", "off"): False}
 
 
 class Options:
@@ -25,8 +25,9 @@ class Options:
         """The keywords whose values are not their defaults."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         given = {name: value for name, value in values.items() if value != KEYWORDS[name].default}
-        if "wide" in given:
-            given["wide"] = WIDE.get(given["wide"], given["wide"])
+        for name, word in WRITTEN:
+            if given.get(name) == word:
+                given[name] = WRITTEN[name, word]
         if "variance" in given:
             given["variance"] = _number_or_name(given["variance"])
         return given

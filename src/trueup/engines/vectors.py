@@ -44,6 +44,10 @@ AGGREGATE = "base"
 #: Variance of the aggregate by the model of the algorithm itself, NaN where it has none. Written by
 #: `algorithms.driver`; read by `variance.plugin` and the pipeline.
 MODEL_VARIANCE = "variance"
+#: Truth and variance of one version of the native first step: followed by the name of the
+#: version; in units of the spread of the panel and
+#: relative to the median of the question. Written and read by `algorithms.native` alone.
+VERSION_TRUTH, VERSION_VARIANCE = "truth_", "variance_"
 #: Mark: the variance of the answers is far above that of other questions. Written by `algorithms.screening`; read by
 #: the variance rules and `pipeline.split_halves`, to set the question aside.
 GROSS = "gross"
@@ -70,7 +74,8 @@ INTERVAL_VARIANCE = "v_interval"
 #: Sums over the answers of a question, with squared weights: of 1, of the moderated and of the careful variance of its
 #: worker, and of its squared residual. Written and read by `variance.moderated` alone.
 WEIGHT_SQUARES, MODERATED_SUM, CAREFUL_SUM, RESIDUAL_SUM = "own", "pattern", "careful", "single"
-#: Median of the answers, relative to the centre of the question. Written and read by `variance.robust`.
+#: Median of the answers, relative to the centre of the question. Written by `algorithms.answer_spread`; read by
+#: `algorithms.native` and `variance.robust`.
 MEDIAN = "median"
 #: Sandwich variance, NaN for a single answer. Written by `variance.sandwich`, which returns it.
 SANDWICH = "sandwich"

@@ -237,6 +237,8 @@ def _slope(solution: Solution) -> Floats:
     with np.errstate(all="ignore"):
         mean = solution.second_step.posterior.mean
         slope = scale.slope(
-            mean if solution.calibration is None else scale.forward(solution.column("estimate"))
+            mean
+            if solution.calibration is None
+            else scale.forward_truths(solution.column("estimate"))
         )
     return np.where(np.isfinite(slope) & (slope > 0), slope, 1.0)

@@ -13,6 +13,7 @@ from trueup.engines.memory import MemoryEngine
 from trueup.errors import counted
 from trueup.pipeline.auto_method import FEWEST_WORKERS
 from trueup.pipeline.diagnosis import size_in_words
+from trueup.pipeline.scale_choice import compare_scales
 from trueup.pipeline.scaling import on_scale
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 SHRINKS, MIXES = 4, 8
 #: Informative answers from which on a worker can be judged.
 JUDGED = 5
-#: How much more large answers must scatter than small ones to be worth a word: correlation, and ratio of sizes.
-GROWS, RANGE, ENOUGH = 0.6, 10.0, 10
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     shrinkage (second step): needs 4 questions, found 2
     """
     counts, origin = answers.counts, answers.origin
-    scale = scale or Scale()
-    facts = gather_facts(on_scale(MemoryEngine(answers), PanelScales((scale,))))
+    engine = MemoryEngine(answers)
+    facts = gather_facts(engine if scale is None else on_scale(engine, PanelScales((scale,))))
     lone = int((counts < 2).sum())
     judged = int((facts.n_informative >= JUDGED).sum())
     found = [
@@ -121,27 +120,12 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     elif overlap:
         more = ", with a search for clusters of questions" if answers.n_questions >= MIXES else ""
         runs.append(f"shrinkage (second step){more}")
-    if scale.transform is None and _grows(answers):
-        advice.append(
-            "all answers are positive and large ones vary more: combine them on a log scale (--transform log)"
-        )
+    if scale is None and overlap and answers.n_panels == 1:
+        about_scale = compare_scales(engine, Scale()).said
+        if about_scale:
+            advice.append(about_scale)
     return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))
 
 
 def _range(counts: Any) -> str:
     return f"{counts.min():,.0f} to {counts.max():,.0f}, median {np.median(counts):g}"
-
-
-def _grows(answers: Answers) -> bool:
-    """Tell whether the spread of the answers to a question grows with their size."""
-    blocks = answers.blocks()
-    spread = np.concatenate([block.std for block in blocks])
-    size = answers.centre
-    lowest = np.minimum.reduceat(answers.answers, answers.indptr[:-1])
-    usable = (spread > 0) & (answers.counts >= 2)
-    if (lowest <= 0).any() or int(usable.sum()) < ENOUGH:
-        return False
-    x, y = np.log(size[usable]), np.log(spread[usable])
-    if np.ptp(x) < np.log(RANGE) or np.ptp(y) == 0:
-        return False
-    return bool(np.corrcoef(x, y)[0, 1] > GROWS)

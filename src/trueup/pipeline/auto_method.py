@@ -1,8 +1,13 @@
-"""Which first step? Held-out workers decide.
+"""Which first step? The native one, unless held-out workers clearly prefer the plain mean.
 
 The workers are split into folds; a first step sees the answers of all folds but one and predicts those of the workers
 left out. What it is off by is the noise of the held-out answer plus its own error, and the noise is the same for every
-first step. Held-out answers are drawn in to five robust standard deviations, so that single absurd ones do not decide.
+first step. Held-out answers are drawn in to five robust standard deviations, so that single absurd ones do not decide,
+and count only where at least three other answers to the question are left: from two, every first step is a mean.
+
+The choice must not depend on the luck of one split, nor on how the workers are numbered: several splits are drawn over
+the sorted ids, and with d the mean over splits of the difference in loss and se that of its standard error (questions
+being independent), the mean takes over where d > se.
 """
 
 from __future__ import annotations
@@ -33,13 +38,14 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Engine
 
 #: First steps that `method="auto"` chooses among; the first one stays unless another is clearly better.
-CANDIDATES: tuple[str, ...] = ("native", "mean", "median", "crh", "gtm", "iptd")
+CANDIDATES: tuple[str, ...] = ("native", "mean")
 FOLDS = 5
-#: Workers below which nothing can be held out.
-FEWEST_WORKERS = 3
-#: A candidate is clearly better beyond this many standard errors, or beyond one and this share of the loss.
-CLEAR = 2.0
-LARGE = 0.1
+#: Random splits of the workers into folds.
+SPLITS = 4
+#: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
+FEWEST_WORKERS, FEWEST_LEFT = 3, 3
+#: A candidate is clearly better beyond this many standard errors.
+CLEAR = 1.0
 #: Held-out answers further than this from the median of their question are drawn in, in robust standard deviations.
 WINSOR = 5.0
 #: A move of a truth, in pooled standard deviations, that no held-out answer can notice.
@@ -62,9 +68,9 @@ class Choice:
     chosen : array
         Number of the candidate chosen, for each panel.
     loss : array, candidates x panels
-        Sum of squared held-out errors.
+        Sum of squared held-out errors, the mean over splits.
     error : array, candidates x panels
-        Standard error of the difference to the default.
+        Standard error of the difference to the default, the mean over splits.
     """
 
     candidates: tuple[str, ...]
@@ -75,15 +81,16 @@ class Choice:
     @property
     def reason(self) -> str:
         """Why the first step of the first panel was chosen, in words."""
-        best, loss = int(self.chosen[0]), self.loss[:, 0]
+        best, loss, default = int(self.chosen[0]), self.loss[:, 0], self.candidates[0]
+        if np.isnan(loss).any():
+            return f"too few answers to a question to compare {default} with the plain mean on held-out workers"
         if loss[0] == 0:
             return "all held-out workers agree with the others"
-        if np.isnan(loss).any():
-            return "too few answers to compare first steps on held-out workers"
-        if best == 0:
-            return "no other first step predicts held-out workers clearly better"
-        less = 1.0 - loss[best] / loss[0]
-        return f"predicts held-out workers better than {self.candidates[0]}, with {less:.1%} less squared error"
+        if best:
+            less = 1.0 - loss[best] / loss[0]
+            return f"predicts held-out workers better than {default}, with {less:.1%} less squared error"
+        others = " or ".join(self.candidates[1:])
+        return f"held-out workers are not predicted clearly better by {others}"
 
 
 def choose(
@@ -94,13 +101,14 @@ def choose(
     tol: float = TOLERANCE,
     threads: int | None = None,
     seed: int = 0,
+    splits: int = SPLITS,
     each: Callable[[str], object] | None = None,
 ) -> Choice:
     """Choose the first step of each panel by held-out workers.
 
     With g_j the held-out loss of the default minus that of a candidate on question j, a candidate qualifies if
-    `sum g > 2 sqrt(sum g^2)`, or if `sum g > sqrt(sum g^2)` and it is more than a tenth of the default's loss. Of those
-    that qualify the one with the smallest loss is chosen. `each` is called with the name of every candidate tried.
+    `sum g > sqrt(sum g^2)`, both averaged over the splits. Of those that qualify the one with the smallest loss is
+    chosen. `each` is called with the name of every candidate tried.
     """
     check_threads(threads)
     algorithms = [find(each) for each in candidates]
@@ -108,42 +116,44 @@ def choose(
     answers = comparable(engine_of(answers), seed)
     panels = answers.n_panels
     workers = np.diff(answers.panel_workers)
-    losses = np.zeros((len(algorithms), panels))
-    errors = np.zeros((len(algorithms), panels))
-    if (workers < FEWEST_WORKERS).all() or (answers.counts < 2).all():
+    if (workers < FEWEST_WORKERS).all() or (answers.counts <= FEWEST_LEFT).all():
         nothing = np.full((len(algorithms), panels), np.nan)
         return Choice(names, np.zeros(panels, dtype=np.int64), nothing, nothing)
-    split = folds(answers, FOLDS, seed=seed)
     target = winsorised(answers)
-
     # In units of the largest answer squared, so that squares of losses stay numbers.
     unit = segment_max(np.abs(answers.values), answers.indptr[answers.panel_questions]) ** 2
     unit = np.where(unit > 0, unit, 1.0)
     each_unit = unit[answers.question_panel]
-
-    def loss_of(algorithm: Algorithm) -> Floats:
-        rough = max(tol, ROUGH)
-        try:
-            aggregate = run(algorithm, split.training, max_iter=max_iter, tol=rough, threads=1)
-        except TrueupError:
-            return np.full(answers.n_questions, np.inf)  # a candidate that cannot be run is none
-        return held_out(answers, split, aggregate.offset, target) / each_unit
-
     load_libraries()
-    # The products leave the interpreter: candidates run side by side where there are processors for it.
+
+    def losses_of(draw: int) -> list[Floats]:
+        """Return the loss of each candidate on each question, for one split."""
+        split, losses = folds(answers, FOLDS, seed=seed, draw=draw), []
+        for algorithm in algorithms:
+            rough = max(tol, ROUGH)
+            try:
+                aggregate = run(algorithm, split.training, max_iter=max_iter, tol=rough, threads=1)
+            except TrueupError:
+                losses.append(np.full(answers.n_questions, np.inf))  # it cannot be run
+                continue
+            loss = held_out(answers, split, aggregate.offset, target, FEWEST_LEFT)
+            losses.append(loss / each_unit)
+        return losses
+
+    losses, errors = np.zeros((2, len(algorithms), panels))
+    # The products leave the interpreter: splits run side by side where there are processors for it.
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        default = None
-        for number, loss in enumerate(pool.map(loss_of, algorithms)):
-            default = loss if default is None else default
-            losses[number] = segment_sum(loss, answers.panel_questions)
-            gap = np.where(np.isfinite(loss), default - loss, 0.0)
-            errors[number] = np.sqrt(segment_sum(gap**2, answers.panel_questions))
+        for number, found in enumerate(pool.map(losses_of, range(splits)), start=1):
+            for candidate, loss in enumerate(found):
+                losses[candidate] += segment_sum(loss, answers.panel_questions) / splits
+                gap = np.where(np.isfinite(loss), found[0] - loss, 0.0)
+                square = segment_sum(gap**2, answers.panel_questions)
+                errors[candidate] += np.sqrt(square) / splits
             if each is not None:
-                each(f"held-out workers: {names[number]}")
+                each(f"held-out workers, split {number} of {splits}")
     gain = losses[0] - losses
-    # A gain on one question equals its error, one on four alike is twice that: rounding must not decide.
-    beyond = (1.0 + ROUNDING) * errors
-    clear = (gain > CLEAR * beyond) | ((gain > beyond) & (gain > LARGE * losses[0]))
+    # A gain on one question equals its error: rounding must not decide.
+    clear = gain > CLEAR * (1.0 + ROUNDING) * errors
     # First steps that agree differ by rounding alone, which is no reason to prefer one.
     clear &= (gain > ROUNDING * losses[0]) & (workers >= FEWEST_WORKERS)
     clear[0] = True
@@ -179,15 +189,17 @@ def winsorised(answers: Answers) -> Floats:
     return np.clip(answers.values, median - limit, median + limit)
 
 
-def held_out(answers: Answers, split: Folds, x: Floats, target: Floats) -> Floats:
+def held_out(
+    answers: Answers, split: Folds, x: Floats, target: Floats, fewest_left: int = 1
+) -> Floats:
     """Return for each question the sum of squared errors of its held-out answers.
 
-    `x` are truths of the training questions relative to their centre; answers that no other fold can predict do not
-    count.
+    `x` are truths of the training questions relative to their centre; answers count only where at least `fewest_left`
+    others of their question are outside their fold.
     """
     m = answers.n_questions
     predicted = np.full((int(split.of_worker.max(initial=0)) + 1, m), np.nan)
-    inside = split.fold < len(predicted)
+    inside = (split.fold < len(predicted)) & (split.training.counts >= fewest_left)
     predicted[split.fold[inside], split.question[inside]] = x[inside]
     question = np.repeat(np.arange(m), answers.counts)
     error = predicted[split.of_worker[answers.workers], question] - target

@@ -34,6 +34,12 @@ class Diagnosis:
         Whether the first step came to rest within them.
     why : str
         Why the method was chosen, if it was.
+    models : str
+        What the native method believes of the workers, in words.
+    transform : str
+        Name of the scale on which the answers were combined; "none": as they are.
+    scale : str
+        Why this scale was chosen, in words, where there is something to say.
     pooling : str
         Which workers err together and count as one, in words.
     second_step : str
@@ -51,6 +57,9 @@ class Diagnosis:
     iterations: int
     settled: bool
     why: str = ""
+    models: str = ""
+    transform: str = "none"
+    scale: str = ""
     pooling: str = ""
     second_step: str = ""
     gold: str = ""
@@ -60,8 +69,7 @@ class Diagnosis:
     def __str__(self) -> str:
         why = f" ({self.why})" if self.why else ""
         lines = [f"method {self.method}{why}, shrink {self.shrink}"]
-        if self.pooling:
-            lines.append(self.pooling)
+        lines += [text for text in (self.models, self.scale, self.pooling) if text]
         if self.iterations:
             rest = "" if self.settled else ", not converged"
             lines.append(counted(self.iterations, "iteration") + rest)

@@ -89,7 +89,7 @@ def keep_gold(engine: Engine, scales: PanelScales, argument: str = "gold") -> No
         truths = kept[vectors.GOLD]
         unfit = scales.unfit_truths(block, truths)
         with np.errstate(all="ignore"):
-            scaled = scales.forward(block, truths)
+            scaled = scales.forward_truths(block, truths)
         return Visit(
             panel_sums=segment_sum(unfit.astype(np.float64), block.panel_questions)[None],
             questions={vectors.SCALED_GOLD: scaled},

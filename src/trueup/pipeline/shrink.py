@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.algorithms.native import FREEDOM_SHARE
 from trueup.core.arrays import offsets, segment_max, segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
@@ -69,7 +70,8 @@ def second_step(
     # Known variances need no second answer to a question.
     given = variance is not None and not isinstance(variance, str)
     alone = (facts.overlap == 0) & (not aggregate.algorithm.needs_variance) & (not given)
-    if noise is None and rule.variance == "moderated" and not alone.all():
+    own = variance is None and aggregate.algorithm.concludes
+    if noise is None and rule.variance == "moderated" and not alone.all() and not own:
         noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
     beside = QuestionVectors.keep(engine, groups, covariates)
@@ -81,9 +83,11 @@ def second_step(
     elif prior_choice is not None:
         fit.known["prior_choice"] = prior_choice
     else:
-        noise = noise or worker_noise(engine, bias=aggregate.bias, facts=facts)
+        if noise is None and not own:
+            noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
+        spread = aggregate.noise if own or noise is None else noise.variance
         if sample.limit is None or engine.problem.n_panels == 1:
-            halves = halve(aggregate, sure, noise, sample=sample, seed=seed)
+            halves = halve(aggregate, sure, spread, sample=sample, seed=seed)
     prior = rule.fit(fit.x, fit.v, panels=fit.panels, nu=sure.nu, halves=halves, **fit.known)
     if halves is not None:
         prior_choice = PriorChoice.of(prior, engine.problem.n_answers)
@@ -178,6 +182,7 @@ def _move(
         sure.interval,
         *beside.reads,
         *([vectors.BIAS_VARIANCE] if extra else []),
+        *([sure.aside] if sure.aside else []),
     ]
 
     def move(kept: Kept, lonely: Bools, panels: Ints) -> Kept:
@@ -188,9 +193,12 @@ def _move(
         x = kept[vectors.AGGREGATE]
         known = {"v_interval": v_interval, **beside.arguments(kept)}
         found = prior.posterior(x, v, panels=panels, **known)
-        # What is known exactly stays where it is.
+        # What is known exactly stays where it is, and so does what is unlike the others.
         exact = (v_interval == 0) & ~unknown & (found.shrinkage < 1)
-        variance = np.where(unknown, kept[vectors.VARIANCE], np.where(exact, 0.0, found.variance))
+        gross = kept[sure.aside] > 0 if sure.aside else np.zeros(len(x), dtype=bool)
+        variance = np.where(exact, 0.0, np.where(gross, v_interval, found.variance))
+        variance = np.where(unknown, kept[vectors.VARIANCE], variance)
+        stays = exact | (gross & ~unknown)
         before = kept[sure.interval]
         if extra:
             variance, before = (
@@ -198,10 +206,10 @@ def _move(
                 before + kept[vectors.BIAS_VARIANCE],
             )
         return {
-            vectors.POSTERIOR_MEAN: np.where(exact, x, found.mean),
+            vectors.POSTERIOR_MEAN: np.where(stays, x, found.mean),
             vectors.POSTERIOR_VARIANCE: variance,
             vectors.AGGREGATE_VARIANCE: before,
-            vectors.SHRINKAGE: np.where(exact, 0.0, found.shrinkage),
+            vectors.SHRINKAGE: np.where(stays, 0.0, found.shrinkage),
             vectors.UNKNOWN: unknown.astype(np.float64),
         }
 
@@ -252,6 +260,8 @@ def _certainty(
     algorithm, engine = aggregate.algorithm, aggregate.engine
     if variance is None and algorithm.needs_variance:
         return _as_reported(engine)
+    if variance is None and algorithm.concludes and rule.variance in ("moderated", "plugin"):
+        return _of_model(aggregate)
     if alone.all():
         engine.keep(vectors.VARIANCE, 0.0)
         return Certainty.of_known(engine)
@@ -264,6 +274,18 @@ def _certainty(
     if isinstance(wanted, str) and wanted == "moderated":
         return moderated(answers, aggregate, noise=noise)
     return certainty(wanted, answers, aggregate)
+
+
+def _of_model(aggregate: Aggregate) -> Certainty:
+    """Take the variances of a first step that knows how uncertain it is, also of the biases that it removed."""
+    facts, shift = aggregate.facts, np.zeros(aggregate.facts.n_panels)
+    shift[facts.worker_panel] = aggregate.state["shift"]
+    return replace(
+        _as_reported(aggregate.engine),
+        nu=np.maximum(FREEDOM_SHARE * facts.overlap, 1.0),
+        shift=shift,
+        shift_nu=np.maximum(facts.panel_sum(facts.informative) - 1.0, 1.0),
+    )
 
 
 def _as_reported(engine: Engine) -> Certainty:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueup.algorithms.driver import Aggregate
-    from trueup.answers.scale import Scale
+    from trueup.answers.scale import PanelScales, Scale
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine
     from trueup.pipeline.calibration import Calibration
@@ -48,8 +48,8 @@ class Solution:
     root, scaled, engine : Engine
         The answers as given; on the scale on which they are combined; and as they were combined: without the biases,
         where these were removed, and with one answer for workers who were pooled.
-    scale : Scale
-        The scale on which the answers are combined.
+    scales : PanelScales
+        The scale on which the answers of each panel are combined.
     aggregate : Aggregate
         The outcome of the first step.
     shrunk : callable
@@ -57,7 +57,8 @@ class Solution:
     prior_choice : PriorChoice or None
         The prior that held-out workers chose, now or before.
     biases, calibration, pooling : optional
-        The biases of the workers; the error all workers share; workers who count as one.
+        The biases of the workers, where they were removed before the first step or by the native one; the error all
+        workers share; workers who count as one.
     diagnosis : Diagnosis
         All of it in words.
     is_plain : bool
@@ -69,7 +70,7 @@ class Solution:
     root: Engine
     scaled: Engine
     engine: Engine
-    scale: Scale
+    scales: PanelScales
     aggregate: Aggregate
     shrunk: Callable[[], SecondStepResult]
     prior_choice: PriorChoice | None
@@ -78,6 +79,11 @@ class Solution:
     pooling: Pooling | None
     diagnosis: Diagnosis
     is_plain: bool
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of a single problem, or of the first panel."""
+        return self.scales.first
 
     @cached_property
     def second_step(self) -> SecondStepResult:

@@ -13,27 +13,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.driver import run
-from trueup.algorithms.registry import find
-from trueup.answers.scale import PanelScales
 from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, counted, option, warn
-from trueup.pipeline.auto_method import choose
-from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
+from trueup.errors import TrueupError, option, warn
 from trueup.pipeline.diagnosis import Diagnosis
-from trueup.pipeline.pooling import find_pooling
+from trueup.pipeline.first_step import biases_of, choose_first_step, models_in_words
+from trueup.pipeline.gold import calibrate_on_gold, lesson_from_gold
+from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
 from trueup.pipeline.scaling import keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.pipeline.solution import Solution
-from trueup.variance.bias import estimate_biases
 from trueup.variance.intervals import student_quantile
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate, StartingPoint
     from trueup.answers.block import Block
+    from trueup.answers.scale import PanelScales, Scale
     from trueup.core.progress import Progress
     from trueup.engines.protocol import Engine, Kept
     from trueup.io.question_data import QuestionData
@@ -51,7 +49,6 @@ NO_OVERLAP = (
 )
 POINT_ONLY = "this second step gives estimates without intervals; its positive part has them"
 NO_WEIGHTS = "intervals are unknown: the method does not say how much each answer counts"
-TOO_FEW = f"at least {FEWEST} are needed to see the error that all workers share"
 # A worker with more than this share of all weight decides nearly alone.
 DICTATOR = 0.9
 # Moves of a truth, in pooled standard deviations, that are worth a warning.
@@ -68,6 +65,7 @@ def solve(
     algorithm: Algorithm | None = None,
     start: StartingPoint | None = None,
     prior_choice: PriorChoice | None = None,
+    scale: Scale | None = None,
 ) -> Solution:
     """Run both steps.
 
@@ -89,24 +87,19 @@ def solve(
         What an earlier run found out about the workers; the first step continues from there.
     prior_choice : PriorChoice, optional
         The prior that was chosen before, if it is not to be chosen again.
+    scale : Scale, optional
+        The scale that was chosen before, if it is not to be chosen again.
     """
-    scales = PanelScales((plan.scale,))
-    scaled = on_scale(engine, scales)
+    chosen = choose_scale(engine, plan) if scale is None else ScaleChoice.of(scale)
+    scales, scaled = chosen.scales, on_scale(engine, chosen.scales)
     if data is not None and data.gold is not None:
         engine.keep(vectors.GOLD, data.gold)
         gold = True
     if gold:
         keep_gold(scaled, scales)
-    biases = estimate_biases(scaled) if plan.bias else None
-    unbiased = scaled if biases is None else biases.remove(scaled)
-    pooling = noise = None
-    if plan.pools and engine.problem.worker_variance is None:
-        pooling, noise = find_pooling(unbiased, plan.seed)
-    combined = unbiased if pooling is None else pooling.pool(unbiased)
-    why = ""
-    if algorithm is None:
-        algorithm, why = _first_step(combined, plan, bar)
-    lesson = _lesson(combined, plan) if gold else None
+    first = choose_first_step(scaled, plan, bar, algorithm)
+    algorithm, combined, pooling = first.algorithm, first.combined, first.pooling
+    lesson = lesson_from_gold(combined, plan) if gold else None
     aggregate = run(
         algorithm,
         combined,
@@ -117,6 +110,9 @@ def solve(
         callback=partial(_note, bar, algorithm.name),
     )
     bar.step(f"first step: {algorithm.name}")
+    scales = with_average_worker(scaled, scales)
+    if gold:
+        keep_gold(scaled, scales)
     warnings = _warnings(aggregate)
     for text in warnings:
         warn(text)
@@ -127,20 +123,23 @@ def solve(
         plan.variance,
         groups=None if data is None or data.groups is None else data.groups.codes,
         covariates=None if data is None or data.covariates is None else data.covariates.values,
-        noise=noise if pooling is None and aggregate.bias is None else None,
-        biases=biases,
+        noise=first.noise if pooling is None and aggregate.bias is None else None,
+        biases=first.biases,
         prior_choice=prior_choice,
         seed=plan.seed,
     )
     bar.step(f"second step: {plan.rule.name}")
-    calibration, gold_says = _calibrate(combined) if gold else (None, "")
+    calibration, gold_says = calibrate_on_gold(combined) if gold else (None, "")
     _finish(combined, shrunk, plan, scales, calibration, gold=gold)
     diagnosis = Diagnosis(
         method=algorithm.name or type(algorithm).__name__,
         shrink=plan.rule.name or type(plan.rule).__name__,
         iterations=int(aggregate.iterations.max(initial=0)),
         settled=bool(aggregate.settled.all()),
-        why=why,
+        why=first.why,
+        models=models_in_words(aggregate),
+        transform=scales.first.transform or "none",
+        scale=chosen.said,
         pooling="" if pooling is None else pooling.said,
         second_step=str(shrunk),
         gold=gold_says,
@@ -148,18 +147,18 @@ def solve(
         warnings=(*warnings, *_reversed(shrunk)),
     )
     if pooling is not None:
-        aggregate = pooling.share(aggregate, shrunk.noise, unbiased)
+        aggregate = pooling.share(aggregate, shrunk.noise, first.unbiased)
         shrunk = replace(shrunk, noise=None)
     return Solution(
         plan=plan,
         root=engine,
         scaled=scaled,
         engine=combined,
-        scale=plan.scale,
+        scales=scales,
         aggregate=aggregate,
         shrunk=lambda: shrunk,
         prior_choice=shrunk.prior_choice,
-        biases=biases,
+        biases=first.biases or biases_of(aggregate),
         calibration=calibration,
         pooling=pooling,
         diagnosis=diagnosis,
@@ -169,91 +168,6 @@ def solve(
 
 def _note(bar: Progress, name: str, count: int, _move: float) -> None:
     bar.note(f"{name}, iteration {count}")
-
-
-def _first_step(engine: Engine, plan: Plan, bar: Progress) -> tuple[Algorithm, str]:
-    """Return the first step, and why it was chosen if it was."""
-    if not plan.chooses:
-        return find(plan.method), ""
-    if engine.problem.worker_variance is not None:
-        return find("blue"), "worker variances are known"
-    if engine.problem.n_panels > 1:
-        raise TrueupError(
-            "auto chooses for one problem, and these are panels.",
-            argument="method",
-            remedy="Name a method, or take one panel at a time.",
-        )
-    choice = choose(engine, seed=plan.seed, each=bar.step, **plan.limits)
-    return find(choice.candidates[int(choice.chosen[0])]), choice.reason
-
-
-def _lesson(engine: Engine, plan: Plan) -> Engine | None:
-    """Return answers to learn the workers from, where enough truths are known to help with that."""
-
-    def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept[vectors.SCALED_GOLD])
-        return Visit(rows={name: each[has] for name, each in kept.items()})
-
-    if (
-        len(
-            engine.sweep(known, reads=(vectors.SCALED_GOLD,), answers=False).rows[
-                vectors.SCALED_GOLD
-            ]
-        )
-        < MANY
-    ):
-        return None
-    run(find("mean"), engine, max_iter=plan.max_iter, tol=plan.tol)
-    rows = engine.sweep(
-        known, reads=(vectors.SCALED_GOLD, vectors.AGGREGATE, vectors.MODEL_VARIANCE), answers=False
-    ).rows
-    variance = np.where(np.isnan(rows[vectors.MODEL_VARIANCE]), 0.0, rows[vectors.MODEL_VARIANCE])
-    expected, _ = consensus(rows[vectors.AGGREGATE], variance, rows[vectors.SCALED_GOLD])
-    # Known truths and what the crowd is expected to say of them, in rising order of the truths.
-    order = np.argsort(rows[vectors.SCALED_GOLD], kind="stable")
-    truth, said = rows[vectors.SCALED_GOLD][order], expected[order]
-
-    def tell(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        gold = kept[vectors.SCALED_GOLD]
-        at = np.minimum(np.searchsorted(truth, gold), len(truth) - 1)
-        return Visit(questions={vectors.EXPECTED: np.where(np.isnan(gold), np.nan, said[at])})
-
-    engine.sweep(tell, reads=(vectors.SCALED_GOLD,), answers=False)
-    return one_more_worker(engine)
-
-
-def _calibrate(engine: Engine) -> tuple[Calibration | None, str]:
-    """Learn the error that all workers share from the gold questions; say what was found.
-
-    What cannot be known without gold is part of the spread that gold shows; a shift that all questions share through
-    the biases of the workers is part of the offset.
-    """
-
-    def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept[vectors.SCALED_GOLD])
-        variance = np.where(kept[vectors.UNKNOWN] > 0, 0.0, kept[vectors.POSTERIOR_VARIANCE])
-        variance = np.where(np.isnan(variance), 0.0, variance)
-        return Visit(
-            rows={
-                vectors.POSTERIOR_MEAN: kept[vectors.POSTERIOR_MEAN][has],
-                vectors.POSTERIOR_VARIANCE: variance[has],
-                vectors.SCALED_GOLD: kept[vectors.SCALED_GOLD][has],
-            }
-        )
-
-    reads = (
-        vectors.SCALED_GOLD,
-        vectors.POSTERIOR_MEAN,
-        vectors.POSTERIOR_VARIANCE,
-        vectors.UNKNOWN,
-    )
-    rows = engine.sweep(known, reads=reads, answers=False).rows
-    calibration = calibrate(
-        rows[vectors.POSTERIOR_MEAN], rows[vectors.POSTERIOR_VARIANCE], rows[vectors.SCALED_GOLD]
-    )
-    if calibration is None:
-        return None, f"{counted(len(rows[vectors.SCALED_GOLD]), 'known truth')}: {TOO_FEW}"
-    return calibration, str(calibration)
 
 
 def _finish(

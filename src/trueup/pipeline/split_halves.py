@@ -17,8 +17,9 @@ from trueup.variance.moderated import answer_shares
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers.block import Block
+    from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine, Kept
-    from trueup.variance import Certainty, WorkerNoise
+    from trueup.variance import Certainty
 
 #: Random splits of the workers. With half as many the draw itself moves estimates of small panels.
 SPLITS = 8
@@ -31,7 +32,7 @@ NONE = 1e-12
 def halve(
     aggregate: Aggregate,
     certainty: Certainty,
-    noise: WorkerNoise,
+    variance: Floats,
     *,
     sample: QuestionSample | None = None,
     seed: int = 0,
@@ -42,13 +43,14 @@ def halve(
         x^A_j = sum_A p_ij x_ij / sum_A p_ij
         v^A_j = sum_A p_ij^2 s_i / (sum_A p_ij)^2,  times mean v / mean sum_i p_ij^2 s_i
 
-    Gross questions, those that only one half answered, and of very many all but about `TRIED`, are NaN.
+    `variance` is the s_i of each worker. Gross questions, those that only one half answered, and of very many all but
+    about `TRIED`, are NaN.
     """
     engine, sample, aside = aggregate.engine, sample or QuestionSample(), certainty.aside
     tried = _tried(engine, sample, seed)
     first = halves_of(engine.problem, splits, seed)
     sides = np.concatenate([first, ~first], axis=1).astype(np.float64)
-    share_of, variance, bias = answer_shares(aggregate), noise.variance, aggregate.bias
+    share_of, bias = answer_shares(aggregate), aggregate.bias
 
     def visit(block: Block, kept: Kept) -> Visit:
         inside_sample = sample.inside(block, kept)

@@ -26,7 +26,12 @@ FAINT, INK, LINE = "var(--faint)", "var(--ink)", "var(--line)"
 DIGITS = ".4~g"  # of numbers in tooltips that are not in answer units
 DASHED = {"type": "rule", "strokeDash": [4, 4]}
 NAMES_DOWN = {"type": "nominal", "sort": None, "title": None, "axis": {"grid": True}}
-SPANS = {"log": "log scale", "log1p": "log scale", "logit": "log-odds scale"}
+SPANS = {
+    "log": "log scale",
+    "proportional": "log scale",
+    "log1p": "log scale",
+    "logit": "log-odds scale",
+}
 
 
 def records(**columns: Any) -> list[dict[str, Any]]:
@@ -91,7 +96,7 @@ def category(
 
 def position(data: ReportData, title: str, field: str) -> dict[str, Any]:
     """Return the encoding of a value in answer units, on a log axis where answers were combined as logarithms."""
-    kind = {"log": "log", "log1p": "symlog"}.get(data.transform, "linear")
+    kind = {"log": "log", "proportional": "log", "log1p": "symlog"}.get(data.transform, "linear")
     scale: dict[str, Any] = {"type": kind}
     if kind == "linear":
         scale["zero"] = False
@@ -118,6 +123,7 @@ def inner_axis(scale: Scale) -> dict[str, Any]:
     low, high = (0.0, 1.0) if scale.bounds is None else map(float, scale.bounds)
     back = {
         "log": "exp(datum.value)",
+        "proportional": f"exp(datum.value + {scale.shift!r})",
         "log1p": "exp(datum.value) - 1",
         "logit": f"{low!r} + {high - low!r} / (1 + exp(-datum.value))",
     }.get(scale.transform or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from trueup.answers.answers import Answers
 from trueup.answers.build import centred_values
 from trueup.answers.merge import FRAMES
 from trueup.answers.origin import Origin
-from trueup.answers.scale import PanelScales
+from trueup.answers.scale import PanelScales, Scale
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
@@ -111,7 +111,8 @@ def _understood(
 
 def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
     request = _request(meta, arrays)
-    answers = _answers(meta["answers"], arrays, request)
+    scale = _scale(meta["found"], request)
+    answers = _answers(meta["answers"], arrays, scale)
     data = _question_data(meta["covariates"], arrays, answers)
     found = meta["found"]
     names = _strings(found["state"])
@@ -128,9 +129,25 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         made(found["algorithm"], find_method),
         values,
         _count(found["step"]),
+        scale,
         _line(meta["diagnosis"]["why"]),
+        _line(meta["diagnosis"]["scale"]),
         _prior_choice(found["prior_choice"]),
     )
+
+
+def _scale(about: dict[str, Any], request: Request) -> Scale:
+    """Return the scale on which the answers were combined: the one asked for, or one that was chosen."""
+    shift = float(about["shift"])
+    scale = Scale(about["transform"], request.plan.bounds, shift)
+    asked = request.plan.scale
+    fits = (
+        scale.transform in (None, "proportional")
+        if asked is None
+        else asked == replace(scale, shift=0.0)
+    )
+    check(fits and 0 <= shift < np.inf, "its scale")
+    return scale
 
 
 def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
@@ -165,7 +182,7 @@ def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
     return PriorChoice(about["model"], components, log_tau2, gain, z, *counts)
 
 
-def _answers(about: dict[str, Any], arrays: Arrays, request: Request) -> Answers:
+def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
     questions, workers = unpack("question", arrays), unpack("worker", arrays)
     m, n = len(questions), len(workers)
     check(m > 0 and n > 0, "there are no answers")
@@ -180,7 +197,7 @@ def _answers(about: dict[str, Any], arrays: Arrays, request: Request) -> Answers
     check((np.bincount(worker, minlength=n) > 0).all(), "its answers")
     given = _vector(arrays, "answers", len(worker))
     check(max(given.max(), -given.min()) <= LARGEST_ANSWER, "its answers")
-    check(not request.plan.scale.outside(given).any(), "its answers")
+    check(not scale.outside(given).any(), "its answers")
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
         precision = _vector(arrays, "precision", len(worker))
@@ -244,7 +261,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     if isinstance(plan.variance, np.ndarray):
         check(len(plan.variance) == m, "its variances")
     biases = None
-    if plan.bias:
+    if "bias.value" in arrays:
         size = {"value": n, "std_error": n}
         biases = Biases(
             **{
@@ -253,8 +270,12 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
             }
         )
     engine = MemoryEngine(answers)
-    scaled = on_scale(engine, PanelScales((plan.scale,)))
-    unbiased = scaled if biases is None else biases.remove(scaled)
+    scales = PanelScales((state.scale,))
+    scaled = on_scale(engine, scales)
+    before = (
+        None if state.algorithm.concludes else biases
+    )  # else the first step removed them itself
+    unbiased = scaled if before is None else before.remove(scaled)
     first = {
         name: _vector(arrays, f"question.{name}", m, unknown=unknown)
         for name, unknown in OF_QUESTIONS.items()
@@ -269,7 +290,10 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     for column, name in COLUMNS.items():
         kept[name] = _vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
     if data.gold is not None:
-        kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = data.gold, plan.scale.forward(data.gold)
+        kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = (
+            data.gold,
+            state.scale.forward_truths(data.gold),
+        )
     for name, values in kept.items():
         unbiased.keep(name, values)
     workers = {
@@ -304,7 +328,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         plan.variance,
         groups=None if data.groups is None else data.groups.codes,
         covariates=None if data.covariates is None else data.covariates.values,
-        biases=biases,
+        biases=before,
         prior_choice=state.prior_choice,
         seed=plan.seed,
     )
@@ -313,7 +337,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         root=engine,
         scaled=scaled,
         engine=combined,
-        scale=plan.scale,
+        scales=scales,
         aggregate=aggregate,
         shrunk=again,
         prior_choice=state.prior_choice,
@@ -337,7 +361,9 @@ def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:
 
 
 def _diagnosis(about: dict[str, Any]) -> Diagnosis:
-    words = ("method", "shrink", "why", "pooling", "second_step", "gold")
+    words = (
+        "method", "shrink", "why", "models", "transform", "scale", "pooling", "second_step", "gold",
+    )  # fmt: skip
     return Diagnosis(
         **{name: _line(about.get(name, "")) for name in words},
         iterations=_count(about["iterations"]),

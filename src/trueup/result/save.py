@@ -54,6 +54,8 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
         "found": {
             "algorithm": described(state.algorithm, find_method, "method"),
             "step": state.step,
+            "transform": state.scale.transform,
+            "shift": _text(state.scale.shift),
             "state": list(state.values),
             "iterations": aggregate.iterations.tolist(),
             "settled": aggregate.settled.tolist(),

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.answers.answers import Answers
+    from trueup.answers.scale import Scale
     from trueup.core.arrays import Floats
     from trueup.io.question_data import QuestionData
     from trueup.request import Request
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION = "trueup state", 4
+FORMAT, VERSION = "trueup state", 5
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}
@@ -63,8 +64,10 @@ class SavedState:
         The first step; the one that was chosen, where that was asked for.
     values, step : dict of arrays, int
         What was found out about the workers, and the number of updates that led there.
-    why : str
-        Why the first step was chosen.
+    scale : Scale
+        The scale on which the answers were combined.
+    why, scale_why : str
+        Why the first step and the scale were chosen.
     prior_choice : PriorChoice or None
         The prior that held-out workers have chosen.
     """
@@ -75,7 +78,9 @@ class SavedState:
     algorithm: Algorithm
     values: Mapping[str, Floats]
     step: int
+    scale: Scale
     why: str
+    scale_why: str
     prior_choice: PriorChoice | None
 
     @classmethod
@@ -95,7 +100,9 @@ class SavedState:
             aggregate.algorithm,
             aggregate.state.values,
             aggregate.state.step,
+            est.solution.scale,
             est.diagnosis.why,
+            est.diagnosis.scale,
             est.solution.prior_choice,
         )
 

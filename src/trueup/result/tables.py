@@ -57,10 +57,11 @@ def worker_columns(est: Estimate) -> dict[str, Any]:
     else:
         # The bias that was removed, by us or by the method; NaN where none was looked for.
         bias = np.full(facts.n_workers, np.nan) if aggregate.bias is None else aggregate.bias
-        if biases is not None:
+        if biases is not None and not aggregate.algorithm.concludes:
             bias = biases.value if aggregate.bias is None else biases.value + bias
         known, noise = aggregate.algorithm.needs_variance, est.second_step.noise
-        variance = aggregate.noise if known or noise is None else noise.variance
+        own = known or noise is None or aggregate.algorithm.concludes
+        variance = aggregate.noise if own or noise is None else noise.variance
         variance = np.where((facts.spread(facts.overlap) > 0) | known, variance, np.nan)
     columns: dict[str, Any] = {
         "worker": est.problem.worker_ids,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.algorithms.answer_spread import medians, panel_spreads
 from trueup.answers.block import ROUNDING
-from trueup.core.arrays import offsets, rectangles, segment_sum
+from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from trueup.variance.contract import Certainty
     from trueup.variance.worker_noise import WorkerNoise
 
-#: Standard deviation of normal answers, in median absolute deviations.
-NORMAL = 1.4826
 CLIP = 2.5
 #: Variance of a median of three answers or more, relative to that of a mean.
 MEDIAN = 1.3
@@ -42,7 +41,7 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     engine, facts = noise.screening.engine, noise.screening.facts
     any_gross = noise.screening.n_gross > 0
     sample = sample_questions(engine, SEED)
-    scale = _panel_scales(engine, sample, ROUNDING * np.sqrt(facts.pool))
+    scale = panel_spreads(engine, sample, ROUNDING * np.sqrt(facts.pool))
 
     def visit(block: Block, kept: Kept) -> Visit:
         limit = block.spread(CLIP * block.of_panel(scale))
@@ -96,36 +95,6 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
 
 
-def _panel_scales(engine: Engine, sample: QuestionSample, rounding: Floats) -> Floats:
-    """Return 1.4826 times the median of `|r_ij| sqrt(k_j/(k_j-1))` of each panel, over residuals that are not 0.
-
-    The residual of a middle answer is 0 by construction, and where many answers are tied only the others show the
-    spread. Residuals up to the `rounding` of their panel are 0. For a very large problem a sample of questions is used.
-    The engine keeps `vectors.MEDIAN`.
-    """
-
-    def visit(block: Block, kept: Kept) -> Visit:
-        median, counts = block.median, block.counts
-        distance = np.abs(block.residuals(median))
-        # Subtracting biases leaves rounding errors.
-        distance[distance <= block.spread(block.of_panel(rounding))] = 0.0
-        distance *= block.spread(
-            sample.inside(block, kept)
-            * block.informative
-            * np.sqrt(counts / np.maximum(counts - 1.0, 1.0))
-        )
-        borders = block.indptr[block.panel_questions]
-        size = np.add.reduceat(np.append(distance, 0.0) > 0, borders[:-1], dtype=np.int64)
-        return Visit(
-            panel_sums=(size * (np.diff(borders) > 0)).astype(np.float64)[None],
-            questions={vectors.MEDIAN: median},
-            rows={"distance": distance[distance > 0]},
-        )
-
-    sweep = engine.sweep(visit, reads=sample.reads)
-    return NORMAL * _medians(sweep.rows["distance"], sweep.panel_sums[0])
-
-
 def _typical(
     engine: Engine,
     variances: Callable[[Block], tuple[Floats, Floats, Floats]],
@@ -147,14 +116,5 @@ def _typical(
     sweep = engine.sweep(visit, reads=(vectors.GROSS, *sample.reads), answers=False)
     size = sweep.panel_sums[0]
     return np.stack(
-        [_medians(sweep.rows[name], size) for name in (vectors.VARIANCE, vectors.INTERVAL_VARIANCE)]
+        [medians(sweep.rows[name], size) for name in (vectors.VARIANCE, vectors.INTERVAL_VARIANCE)]
     )
-
-
-def _medians(values: Floats, sizes: Floats) -> Floats:
-    """Return the median of consecutive runs of these sizes, one per panel; 0 for an empty run."""
-    result = np.zeros(len(sizes))
-    filled = np.flatnonzero(sizes)
-    for rows, positions in rectangles(offsets(sizes[filled].astype(np.int64))):
-        result[filled[rows]] = np.median(values[positions], axis=1)
-    return result

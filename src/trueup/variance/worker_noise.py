@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.algorithms.driver import fit_workers
 from trueup.algorithms.facts import gather_facts
-from trueup.algorithms.native import Moderated
+from trueup.algorithms.moderated import Moderated
 from trueup.algorithms.screening import Screening, screen
 from trueup.engines import vectors
 from trueup.engines.memory import engine_of

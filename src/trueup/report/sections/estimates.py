@@ -140,7 +140,7 @@ def _intervals_figure(data: ReportData) -> Figure:
 def _histogram_figure(data: ReportData) -> Figure:
     est, scale = data.est, data.est.solution.scale
     with np.errstate(divide="ignore", invalid="ignore"):
-        before, after = scale.forward(est.base), scale.forward(est.estimate)
+        before, after = scale.forward_truths(est.base), scale.forward_truths(est.estimate)
     bins = chart_parts.Bins.of(np.concatenate([before, after]))
     counts = bins.count(before), bins.count(after)
     low, high = bins.edges[:-1], bins.edges[1:]
