@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import trueup
-import trueup.request
 from trueup.errors import TrueupWarning
 
 if TYPE_CHECKING:
@@ -15,13 +14,9 @@ if TYPE_CHECKING:
 
     from trueup import Answers, Estimate
 
-OLD = "none" not in get_args(trueup.request.Transform)
-
 
 def estimate_of(answers: Answers, **options: Any) -> Estimate:
     """Return an estimate from one thread, without warnings."""
-    if OLD and options.get("transform") == "none":
-        options["transform"] = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrueupWarning)
         return trueup.estimate(answers, threads=1, **options)

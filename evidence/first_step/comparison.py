@@ -10,17 +10,18 @@ from evidence.panel_estimates import estimate_of, panels_of
 from trueup.study.harness import losses_of, ratio_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from trueup import Answers
+    from trueup import Answers, Estimate
     from trueup.core.arrays import Floats
 
 DEFAULT = "auto"
 MEAN: dict[str, Any] = {"method": "mean", "transform": "none"}
+AS_THEY_ARE = "auto, answers as they are"
 #: Options of `trueup.estimate` by name of the column.
 FIRST_STEPS: dict[str, dict[str, Any]] = {
     "native": {"method": "native", "transform": "none"},
-    "auto, answers as they are": {"method": "auto", "transform": "none"},
+    AS_THEY_ARE: {"transform": "none"},
     DEFAULT: {},
     "median": {"method": "median", "transform": "none"},
     "student_t": {"method": "student_t", "transform": "none"},
@@ -29,13 +30,26 @@ FIRST_STEPS: dict[str, dict[str, Any]] = {
 
 def first_step(answers: Answers, *, seed: int = 0, **options: Any) -> Floats:
     """Return the estimates of a first step for all questions of all panels; each panel is a problem of its own."""
-    if options.get("method", "auto") != "auto":
+    if options.get("method", DEFAULT) != DEFAULT:
         return estimate_of(answers, shrink="none", seed=seed, **options).estimate
-    each = [
-        estimate_of(panel, shrink="none", seed=seed, **options).estimate
-        for panel in panels_of(answers)
-    ]
-    return np.concatenate(each)
+    return np.concatenate([est.estimate for est in default_steps(answers, seed=seed, **options)])
+
+
+def default_steps(answers: Answers, *, seed: int = 0, **options: Any) -> list[Estimate]:
+    """Return the estimates of the default first step, one for each panel."""
+    return [estimate_of(panel, shrink="none", seed=seed, **options) for panel in panels_of(answers)]
+
+
+def as_they_are(default: Sequence[Estimate], answers: Answers, seed: int) -> Floats:
+    """Return the default first step without logarithms; it runs only where they were chosen."""
+    return np.concatenate(
+        [
+            est.estimate
+            if est.diagnosis.transform == "none"
+            else estimate_of(panel, shrink="none", seed=seed, transform="none").estimate
+            for est, panel in zip(default, panels_of(answers), strict=True)
+        ]
+    )
 
 
 def relative_risks(
@@ -54,9 +68,18 @@ def relative_risks(
     if answers.n_panels == 1:
         borders = np.arange(answers.n_questions + 1)
     base = losses_of(borders, first_step(answers, **MEAN), truth)
-    rows = []
+    default = default_steps(answers, seed=seed) if DEFAULT in first_steps else []
+    estimates = {}
     for name, options in first_steps.items():
-        losses = losses_of(borders, first_step(answers, seed=seed, **options), truth)
+        if name == DEFAULT:
+            estimates[name] = np.concatenate([est.estimate for est in default])
+        elif name == AS_THEY_ARE and default:
+            estimates[name] = as_they_are(default, answers, seed)
+        else:
+            estimates[name] = first_step(answers, seed=seed, **options)
+    rows = []
+    for name, estimate in estimates.items():
+        losses = losses_of(borders, estimate, truth)
         rows.append(
             {
                 "first_step": name,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 PANELS, QUESTIONS = 60, 50
 SPREADS, ERRORS, WORKERS = (0.5, 1.0, 2.0), (0.1, 0.3, 0.6), (3, 6)
 ADDITIVE = "additive"
-#: Options of the two columns: the first step alone, and both steps with their defaults.
-STEPS: dict[str, dict[str, Any]] = {"first step": {"shrink": "none"}, "both steps": {}}
+#: Columns of the estimate: the first step alone, and both steps with their defaults.
+STEPS = {"first step": "base", "both steps": "estimate"}
 #: An estimate below this share of the truth counts as this share: logarithms need positive numbers.
 FLOOR = 0.01
 MOST, MOST_LARGE, MOST_MEDIAN = 1.03, 0.92, 1.08
@@ -34,7 +34,7 @@ RESAMPLES = 400
 
 def chose_logarithms(est: Estimate) -> bool:
     """Return whether the answers of a single panel were combined as logarithms."""
-    return "logarithm" in str(est.diagnosis)
+    return est.diagnosis.transform == "proportional"
 
 
 def proportional_cell(
@@ -50,10 +50,10 @@ def proportional_cell(
     borders = answers.panel_questions
     mean = first_step(answers, **MEAN)
     base, base_log = losses_of(borders, mean, truth), _log_losses(borders, mean, truth)
+    each = [estimate_of(panel, seed=seed) for panel in panels_of(answers)]
     rows = []
-    for name, options in STEPS.items():
-        each = [estimate_of(panel, seed=seed, **options) for panel in panels_of(answers)]
-        found = np.concatenate([est.estimate for est in each])
+    for name, column in STEPS.items():
+        found = np.concatenate([getattr(est, column) for est in each])
         losses, in_logs = losses_of(borders, found, truth), _log_losses(borders, found, truth)
         ratios = losses / base
         rows.append(

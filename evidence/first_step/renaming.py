@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from evidence.first_step.designs import ErrorDesign
     from evidence.second_step.context import Context
 
-PANELS, NAMES = 20, 10
+PANELS, NAMES = 12, 10
 ANSWERS, QUESTIONS = 6, 50
 #: Largest average move, in standard errors.
 MOST = 0.1
-STEPS: dict[str, dict[str, Any]] = {"first step": {"shrink": "none"}, "both steps": {}}
+#: Columns of the estimate, and their standard errors.
+STEPS = {"first step": ("base", "base_std_error"), "both steps": ("estimate", "std_error")}
 RENAMED = tuple(
     replace(design, name=f"{design.name}, complete", pool=1) for design in DESIGNS[:2]
 ) + tuple(design for design in DESIGNS if design.pool <= 3)
@@ -35,17 +36,14 @@ def cell(design: ErrorDesign, panels: int, names: int, seed: int) -> list[dict[s
     rng = np.random.default_rng(seed)
     rows = []
     for number, matrix in enumerate(drawn.answers):
-        orders = [rng.permutation(len(matrix)) for _ in range(names)]
-        for steps, options in STEPS.items():
-            est = estimate_of(Answers.from_matrix(matrix), **options)
-            moves = [
-                np.abs(
-                    estimate_of(Answers.from_matrix(matrix[order]), **options).estimate
-                    - est.estimate
-                )
-                for order in orders
-            ]
-            move = float(np.mean(np.stack(moves) / est.std_error))
+        est = estimate_of(Answers.from_matrix(matrix))
+        again = [
+            estimate_of(Answers.from_matrix(matrix[rng.permutation(len(matrix))]))
+            for _ in range(names)
+        ]
+        for steps, (column, error) in STEPS.items():
+            moves = [np.abs(getattr(other, column) - getattr(est, column)) for other in again]
+            move = float(np.mean(np.stack(moves) / getattr(est, error)))
             rows.append({"design": design.name, "panel": number, "steps": steps, "move": move})
     return rows
 

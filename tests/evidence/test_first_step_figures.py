@@ -12,7 +12,7 @@ import trueup
 from evidence import __main__ as command
 from evidence import first_step
 from evidence.first_step import designs, emotions, proportional, real, renaming, simulated, typo
-from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks
+from evidence.first_step.comparison import AS_THEY_ARE, DEFAULT, FIRST_STEPS, relative_risks
 from evidence.first_step.designs import DESIGNS, ErrorDesign, Proportional, additive, with_typo
 from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import seed_for
@@ -111,9 +111,9 @@ def test_one_answer_is_tenfold_and_all_others_are_what_they_were() -> None:
 
 def test_a_ratio_is_that_of_a_plain_loop() -> None:
     answers, truth = DESIGNS[1].draw(3, 4, 20, 1).drawn
-    columns = {name: FIRST_STEPS[name] for name in ("median", DEFAULT)}
+    columns = {name: FIRST_STEPS[name] for name in ("median", AS_THEY_ARE, DEFAULT)}
     rows = {row["first_step"]: row for row in relative_risks(answers, truth, columns, seed=2)}
-    for name, method in (("median", "median"), (DEFAULT, "auto")):
+    for name, method in (("median", "median"), (AS_THEY_ARE, "auto"), (DEFAULT, "auto")):
         losses, base = [], []
         for number in range(3):
             panel, known = answers.panel(number), truth[answers.question_panel == number]
@@ -123,6 +123,15 @@ def test_a_ratio_is_that_of_a_plain_loop() -> None:
             base.append(np.mean((mean - known) ** 2))
         assert rows[name]["ratio"] == pytest.approx(np.mean(losses) / np.mean(base), rel=1e-9)
         assert rows[name]["ratio_se"] > 0
+
+
+def test_without_logarithms_the_default_is_run_again_where_they_were_chosen() -> None:
+    answers, truth = Proportional(1.0, 0.5).draw(2, 6, 40, 1).drawn
+    rows = {row["first_step"]: row for row in relative_risks(answers, truth)}
+    assert rows[AS_THEY_ARE]["ratio"] != rows[DEFAULT]["ratio"]
+    plain = {AS_THEY_ARE: FIRST_STEPS[AS_THEY_ARE]}
+    (alone,) = relative_risks(answers, truth, plain)
+    assert alone["ratio"] == rows[AS_THEY_ARE]["ratio"]
 
 
 def test_of_a_single_panel_the_error_is_that_between_questions() -> None:
