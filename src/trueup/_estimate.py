@@ -16,7 +16,7 @@ from trueup.result.estimate import Estimate
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
-    from trueup.algorithms.driver import StartingPoint
+    from trueup.algorithms.worker_fit import StartingPoint
     from trueup.answers.scale import Scale
     from trueup.io.question_data import QuestionData
     from trueup.request import EstimateKeywords

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from trueup.algorithms.driver import MAX_ITER, TOLERANCE, check_limits
+from trueup.algorithms.driver import check_limits
 from trueup.algorithms.native import Native
 from trueup.algorithms.registry import find
+from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, keyword, keywords_of
 from trueup.core.parameters import one_of

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BEFORE = 337
 #: Functions in which the first step goes its own rounds, and the folds of workers in which methods are compared.
 ROUNDS = {
-    ("trueup.algorithms.driver", "fit_workers"),
+    ("trueup.algorithms.worker_fit", "fit_workers"),
     ("trueup.pipeline.auto_method", "choose"),
     ("trueup.pipeline.auto_method", "loss_of"),
 }

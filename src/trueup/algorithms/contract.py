@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine
+    from trueup.engines.question_sample import QuestionSample
 
 Kind = Literal["linear", "robust"]
 
@@ -75,6 +76,24 @@ class State:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What an algorithm learns the workers from.
+
+    Attributes
+    ----------
+    engine, facts : Engine, Facts
+        The answers, and what is known about them before the first iteration.
+    sample, sampled : QuestionSample and Facts, optional
+        Questions that suffice for all but the last updates of a large problem, and facts about their answers.
+    """
+
+    engine: Engine
+    facts: Facts
+    sample: QuestionSample | None = None
+    sampled: Facts | None = None
+
+
 class Algorithm:
     """A first step. Subclass it as a frozen dataclass of parameters.
 
@@ -106,6 +125,8 @@ class Algorithm:
     name: ClassVar[str] = ""
     #: Number of updates that are part of the definition of the algorithm, or None.
     max_updates: ClassVar[int | None] = None
+    #: Number of these, at the end, that must see all answers, where `prepare` gives a sample for the others.
+    full_updates: ClassVar[int] = 6
     #: The state does not depend on the truths, so they are computed only at the end.
     truth_free: ClassVar[bool] = False
     #: The algorithm cannot run without known worker (or answer) variances.
@@ -128,9 +149,9 @@ class Algorithm:
         """Return the state before the first iteration: equal weights."""
         return State(facts, {"weight": np.ones(facts.n_workers)})
 
-    def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
-        """Return the engine that the workers are learned from, and its facts. The default changes nothing."""
-        return engine, facts
+    def prepare(self, engine: Engine, facts: Facts) -> Training:
+        """Return what the workers are learned from. The default: the answers as they are."""
+        return Training(engine, facts)
 
     def truths(self, block: Block, state: State) -> Floats:
         """Return the truth of each question, relative to its centre, given the state of its workers."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.answer_spread import panel_spreads
-from trueup.algorithms.contract import Algorithm, State
+from trueup.algorithms.contract import Algorithm, State, Training
 from trueup.algorithms.noise_models import NoiseModel, in_units, mean_model
 from trueup.algorithms.worker_learning import Learned, WorkerLearning
 from trueup.core.arrays import segment_sum
@@ -44,6 +44,8 @@ NEGLIGIBLE = 1e-9
 FREEDOM_SHARE = 0.6
 #: Seed for the sample of questions of a very large problem.
 SEED = 0
+#: Questions of which the first updates of a large problem look at most; more if workers have fewer answers than this.
+SAMPLED, ANSWERS_EACH = 20_000, 50
 ROWS = 5
 
 
@@ -66,7 +68,7 @@ class Native(Algorithm):
     def __post_init__(self) -> None:
         yes_or_no("biases", self.biases)
 
-    def prepare(self, engine: Engine, facts: Facts) -> tuple[Engine, Facts]:
+    def prepare(self, engine: Engine, facts: Facts) -> Training:
         """Return the answers in units of their typical spread, and the pooled variance in these units."""
         sample = sample_questions(engine, SEED)
         unit = panel_spreads(engine, sample, np.zeros(facts.n_panels))
@@ -85,7 +87,8 @@ class Native(Algorithm):
         within = scaled.sweep(squares).panel_sums[0]
         usable = (facts.overlap > 0) & (facts.pool > 0)
         pool = np.divide(within, facts.overlap, out=np.zeros(len(within)), where=usable)
-        return scaled, replace(facts, pool=pool, unit=unit)
+        facts = replace(facts, pool=pool, unit=unit)
+        return _with_sample(scaled, facts)
 
     def start(self, facts: Facts) -> State:
         pool = np.where(facts.pool > 0, facts.pool, 1.0)
@@ -235,6 +238,29 @@ class Native(Algorithm):
             if weight.any():
                 share += weight * model.shares(scaled, model.fit(scaled))
         return share / block.spread(block.by_question(share))
+
+
+def _with_sample(engine: Engine, facts: Facts) -> Training:
+    """Return what workers are learned from, with a sample of questions for the first updates of a large problem."""
+    problem = engine.problem
+    per_question = max(problem.n_answers / max(problem.n_questions, 1), 1.0)
+    size = int(max(ANSWERS_EACH * problem.n_workers / per_question, SAMPLED))
+    if problem.n_panels > 1 or 2 * size > problem.n_questions:
+        return Training(engine, facts)
+    sample = sample_questions(engine, SEED, size)
+
+    def count(block: Block, kept: Kept) -> Visit:
+        several = sample.inside(block, kept) * block.informative
+        sums = [block.by_worker(None, several), block.by_worker(block.precision, several)]
+        overlap = segment_sum(several * (block.counts - 1.0), block.panel_questions)
+        return Visit(sums=np.stack(sums), panel_sums=overlap[None])
+
+    sweep = engine.sweep(count, reads=sample.reads)
+    n_informative, precision = sweep.sums
+    sampled = replace(
+        facts, n_informative=n_informative, precision=precision, overlap=sweep.panel_sums[0]
+    )
+    return Training(engine, facts, sample, sampled)
 
 
 def _kept(name: str, t: Floats, v: Floats) -> dict[str, Floats]:

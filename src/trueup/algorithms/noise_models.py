@@ -203,6 +203,5 @@ def mean_model(block: Block, pool: Floats) -> tuple[Fit, Floats]:
     weight, total = block.weigh(np.ones(block.n_workers))
     t = total / weight
     rest = block.by_question(block.squares(t))
-    level: Floats = -0.5 * (block.counts - 1.0) * np.log(2.0 * np.pi * pool)
-    level = level - 0.5 * np.log(weight) - 0.5 * rest / pool
-    return Fit(t, pool / weight), level
+    level: Floats = (block.counts - 1.0) * np.log(2.0 * np.pi * pool) + np.log(weight) + rest / pool
+    return Fit(t, pool / weight), -0.5 * level

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
+from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
+from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.panels import Folds, folds
 from trueup.core.arrays import segment_max, segment_median, segment_sum
 from trueup.core.sampling import MAX_QUESTIONS

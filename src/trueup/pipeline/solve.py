@@ -29,7 +29,8 @@ from trueup.variance.intervals import student_quantile
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
-    from trueup.algorithms.driver import Aggregate, StartingPoint
+    from trueup.algorithms.driver import Aggregate
+    from trueup.algorithms.worker_fit import StartingPoint
     from trueup.answers.block import Block
     from trueup.answers.scale import PanelScales, Scale
     from trueup.core.progress import Progress

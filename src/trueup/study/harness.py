@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from trueup.algorithms.driver import MAX_ITER, TOLERANCE, run
+from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find as find_method
+from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.panels import span
 from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress

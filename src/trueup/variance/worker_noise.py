@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.algorithms.driver import fit_workers
+from trueup.algorithms.contract import Training
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.moderated import Moderated
 from trueup.algorithms.screening import Screening, screen
+from trueup.algorithms.worker_fit import fit_workers
 from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.variance.contract import Certainty
@@ -111,7 +112,8 @@ def worker_noise(
     screening = screen(engine, facts or gather_facts(engine), skip=skip)
     facts = screening.facts
     algorithm = Moderated(toward="mean" if "median level" in skip else "median")
-    state = fit_workers(algorithm, screening.engine, facts, max_iter=ROUNDS, tol=0.0).state
+    training = Training(screening.engine, facts)
+    state = fit_workers(algorithm, training, max_iter=ROUNDS, tol=0.0).state
     variance = state["variance"]
     # Scale the variances of each panel so that their level is the pooled variance, which is unbiased.
     total = facts.panel_sum(screening.freedom * variance)
