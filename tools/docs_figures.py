@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 import docs_numbers
+import docs_typing_error
 from docs_blocks import DOCS, blocks, in_empty_folder, run_page, same
 
 from trueup.report import theme
@@ -39,7 +40,7 @@ PICTURES = DOCS / "pictures"
 PLACE = re.compile(r"<!-- numbers: ([\w-]+) -->\n(.*?)<!-- end -->", re.S)
 DRAWN_FROM = re.compile(r"<!-- drawn from\n(.*?)-->", re.S)
 # Pages that other commands write: `make evidence` and its kind.
-NOT_OURS = ("second-step-figures.md",)
+NOT_OURS = ("first-step-figures.md", "second-step-figures.md")
 
 
 def pages() -> list[Path]:
@@ -240,6 +241,7 @@ DRAW: dict[str, Callable[[], tuple[str, dict[str, Any]]]] = {
     "compression": compression,
     "coverage": coverage,
     "batting": shrunk,
+    "typing-error": docs_typing_error.picture,
     "estimates": _of_page("tutorials/reading-the-report.md", "estimates"),
     "workers": _of_page("tutorials/reading-the-report.md", "workers"),
     "prior": _of_page("tutorials/reading-the-report.md", "prior"),
