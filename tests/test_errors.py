@@ -102,7 +102,9 @@ def test_the_command_line_names_options() -> None:
 @pytest.mark.parametrize(
     ("mention", "python", "command"),
     [
-        (option("bias", True), "bias=True", "--bias"),
+        (option("bias", True), "bias=True", "--bias on"),
+        (option("bias", False), "bias=False", "--bias off"),
+        (option("transform", "none"), 'transform="none"', "--transform none"),
         (option("wide", False), "wide=False", "--wide long"),
         (option("wide", "workers"), 'wide="workers"', "--wide workers"),
         (option("answer", "..."), 'answer="..."', "--answer"),

@@ -12,6 +12,7 @@ import pytest
 import trueup
 from trueup.answers.answers import Answers
 from trueup.answers.scale import Scale
+from trueup.cli.wording import as_options
 from trueup.errors import TrueupError
 from trueup.findings.input_check import examine
 
@@ -66,7 +67,8 @@ def test_no_overlap() -> None:
     assert found.runs == (
         "estimates without intervals: the only answer to a question is its estimate",
     )
-    assert "--gold" in found.advice[0]
+    assert "(gold=...)" in found.advice[0]
+    assert "(--gold)" in as_options(found.text)
 
 
 def test_agreement_on_everything() -> None:
@@ -82,14 +84,24 @@ def sizes(noise: float, *, relative: bool, lowest: float = 1.0, **options: Any) 
     return Answers.from_matrix(np.abs(matrix) + 1e-6 if lowest > 0 else matrix, **options)
 
 
-def test_a_log_scale_is_advised_where_large_answers_scatter_more() -> None:
-    def advised(answers: Answers, scale: Scale | None = None) -> bool:
-        return any("--transform log" in text for text in examine(answers, scale).advice)
+def test_logarithms_are_announced_where_large_answers_scatter_more() -> None:
+    def announced(answers: Answers, scale: Scale | None = None) -> bool:
+        found = examine(answers, scale)
+        words = any("answers will be combined as logarithms" in text for text in found.advice)
+        assert words == ("--transform none combines them as they are" in as_options(found.text))
+        return words
 
-    assert advised(sizes(0.2, relative=True))
-    assert not advised(sizes(0.2, relative=True), Scale("log"))
-    assert not advised(sizes(0.2, relative=False))
-    assert not advised(sizes(0.2, relative=True, lowest=-1.0))
+    assert announced(sizes(0.2, relative=True))
+    assert not announced(sizes(0.2, relative=True), Scale("log"))
+    assert not announced(sizes(0.2, relative=False))
+    assert not announced(sizes(0.2, relative=True, lowest=-1.0))
+
+
+def test_weak_signs_of_proportional_errors_are_mentioned() -> None:
+    answers = Answers.from_matrix(sizes(0.3, relative=True).to_matrix()[:2, 8:17])
+    (advice,) = examine(answers).advice
+    assert "errors may grow in proportion to the value, but this is not clear" in advice
+    assert trueup.estimate(answers).diagnosis.scale == advice
 
 
 def test_the_text_leaves_out_what_is_empty() -> None:

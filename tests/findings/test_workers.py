@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -218,3 +219,20 @@ def test_panels_are_refused() -> None:
     est = trueup.estimate(trueup.simulate(panels=2).answers, method="mean")
     with pytest.raises(TrueupError, match="panels"):
         len(est.findings.workers.flags)
+
+
+def test_biases_of_logarithms_are_said_in_per_cent() -> None:
+    rng = np.random.default_rng(1)
+    x = np.exp(rng.normal(4.0, 1.0, 60) + rng.normal(0.0, 0.1, (6, 60)))
+    x[2] *= 1.5
+    x[4] *= 0.5
+    logarithms = trueup.estimate(x)
+    assert logarithms.diagnosis.transform == "proportional"
+    for worker, words_of in ((2, "high (lenient)"), (4, "low (harsh)")):
+        (remark,) = logarithms.findings.workers.remarks(worker)
+        said = re.fullmatch(rf"answers too {re.escape(words_of)} by (\d+)% ± \d%", remark)
+        assert said
+        assert abs(int(said[1]) - 50) < 5
+    plain = trueup.estimate(np.log(x), transform="none").findings.workers
+    assert "by 0.4" in plain.remarks(2)[0]
+    assert "%" not in plain.remarks(2)[0]

@@ -23,9 +23,10 @@ def doctor(
         Answers, as for trueup estimate.
     """
     from trueup.cli.run import read
+    from trueup.cli.wording import as_options
     from trueup.findings.input_check import examine
     from trueup.request import Request
 
     given: dict[str, Any] = {} if options is None else options.given
     request = Request.of("doctor", file, **given)
-    print(examine(read(file, request), request.plan.scale))
+    print(as_options(examine(read(file, request), request.plan.scale).text))

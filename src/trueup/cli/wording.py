@@ -16,7 +16,8 @@ OPTIONS = (
 VALUES = {
     ("wide", True): "questions",
     ("wide", False): "long",
-    ("bias", True): "",
+    ("bias", True): "on",
+    ("bias", False): "off",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from trueup.algorithms.facts import gather_facts
 from trueup.answers.scale import PanelScales, Scale
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import counted
+from trueup.errors import Message, counted, option
 from trueup.pipeline.auto_method import FEWEST_WORKERS
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.pipeline.scale_choice import compare_scales
@@ -47,6 +47,11 @@ class Checkup:
     advice: tuple[str, ...]
 
     def __str__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> Message:
+        """All of it, a line each; it knows which keywords it mentions."""
         parts = {
             "Found": self.found,
             "Can be run": self.runs,
@@ -56,8 +61,8 @@ class Checkup:
         lines: list[str] = []
         for title, texts in parts.items():
             if texts:
-                lines += [title, *(f"  {text}" for text in texts)]
-        return "\n".join(lines)
+                lines += [title, *("  " + text for text in texts)]
+        return Message("\n").join(lines)
 
 
 def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
@@ -88,7 +93,9 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         found.append(
             f"{counted(lone, 'question')} with a single answer, which cannot be compared with others"
         )
-    runs, cannot, advice = [], [], []
+    runs: list[str] = []
+    cannot: list[str] = []
+    advice: list[str] = []
     overlap = bool(facts.overlap[0] > 0)
     if not overlap:
         runs.append("estimates without intervals: the only answer to a question is its estimate")
@@ -96,7 +103,9 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
             "judging workers, intervals, shrinkage (second step): no question has two answers"
         )
         advice.append(
-            "have workers answer the same questions, or give eight or more known truths (--gold)"
+            "have workers answer the same questions, or give eight or more known truths ("
+            + option("gold")
+            + ")"
         )
     elif facts.pool[0] == 0:
         runs.append("estimates; all workers agree on everything, so all get the same weight")
@@ -121,7 +130,7 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         more = ", with a search for clusters of questions" if answers.n_questions >= MIXES else ""
         runs.append(f"shrinkage (second step){more}")
     if scale is None and overlap and answers.n_panels == 1:
-        about_scale = compare_scales(engine, Scale()).said
+        about_scale = compare_scales(engine, Scale()).announced
         if about_scale:
             advice.append(about_scale)
     return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))

@@ -77,6 +77,8 @@ class WorkerTable:
         Pairs of workers who err together.
     note : str
         Says that only a sample of the questions was used, if so.
+    in_logarithms : bool
+        Whether logarithms of the answers were combined: biases are then said in per cent.
     """
 
     worker_ids: Ids
@@ -96,6 +98,7 @@ class WorkerTable:
     median_variance: float
     correlated: CorrelatedWorkers
     note: str = ""
+    in_logarithms: bool = False
 
     @property
     def judged(self) -> Bools:
@@ -171,8 +174,7 @@ class WorkerTable:
         for flag in self.flags[number]:
             text = flag
             if flag in (HARSH, LENIENT):
-                error = CLEAR * self.bias_std_error[number]
-                text += f" by {abs(self.bias[number]):.3g} ± {error:.2g}"
+                text += f" by {self._bias_in_words(number)}"
             elif flag == NOISY:
                 times = np.sqrt(self.variance[number] / self.median_variance)
                 text += f": typical error {times:.1f}x the median worker's"
@@ -183,6 +185,13 @@ class WorkerTable:
                 text += f" with {written(partner)}"
             remarks.append(text)
         return remarks
+
+    def _bias_in_words(self, number: int) -> str:
+        """Return the size of a bias with its 95% margin: of logarithms as a share of the value, in per cent."""
+        bias, error = self.bias[number], CLEAR * self.bias_std_error[number]
+        if not self.in_logarithms:
+            return f"{abs(bias):.3g} ± {error:.2g}"
+        return f"{abs(np.expm1(bias)):.0%} ± {error * np.exp(bias):.0%}"
 
     def describe(self, number: int) -> str:
         """Return a line on one worker."""

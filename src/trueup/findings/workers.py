@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.answers.scale import LOGARITHMS
 from trueup.core.arrays import segment_median
 from trueup.engines.protocol import Visit
 from trueup.findings.worker_table import (
@@ -159,6 +160,7 @@ def judge_workers(
         median_variance=median,
         correlated=correlated,
         note=sample.note,
+        in_logarithms=solution.scale.transform in LOGARITHMS,
     )
 
 

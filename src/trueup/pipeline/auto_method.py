@@ -84,14 +84,17 @@ class Choice:
         """Why the first step of the first panel was chosen, in words."""
         best, loss, default = int(self.chosen[0]), self.loss[:, 0], self.candidates[0]
         if np.isnan(loss).any():
-            return f"too few answers to a question to compare {default} with the plain mean on held-out workers"
+            return (
+                "too few answers per question to compare it with the plain mean on held-out workers"
+            )
         if loss[0] == 0:
             return "all held-out workers agree with the others"
         if best:
             less = 1.0 - loss[best] / loss[0]
             return f"predicts held-out workers better than {default}, with {less:.1%} less squared error"
-        others = " or ".join(self.candidates[1:])
-        return f"held-out workers are not predicted clearly better by {others}"
+        if self.candidates[1:] == ("mean",):
+            return "the plain mean does not predict held-out workers clearly better"
+        return "no other first step predicts held-out workers clearly better"
 
 
 def choose(

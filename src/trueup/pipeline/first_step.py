@@ -29,6 +29,8 @@ VERSIONS = {
     NORMAL: "unequal workers",
     HEAVY: "unequal workers with some answers far off",
 }
+#: Weights of models below which they are not worth mentioning, and from which on they decide.
+NOTICEABLE, MOSTLY = 0.01, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +114,26 @@ def models_in_words(aggregate: Aggregate) -> str:
     if not aggregate.facts.pool.any():
         return ""
     shares = {words: float(state[name + "weight"][0]) for name, words in VERSIONS.items()}
-    parts = [f"{words} {share:.0%}" for words, share in shares.items()]
-    text = f"how far the answers speak for each model: {', '.join(parts)}"
-    if aggregate.bias is None:
+    heaviest_first = sorted(shares.items(), key=lambda item: -item[1])
+    parts = [f"{_in_per_cent(share)} {words}" for words, share in heaviest_first]
+    text = f"weights of the three models: {', '.join(parts)}"
+    # The plain mean knows no biases: with it they are removed only as far as the other models have weight.
+    removed = 1.0 - shares[VERSIONS[MEAN]]
+    if aggregate.bias is None or removed < NOTICEABLE:
         return text
-    return f"{text}; biases of the workers were found and removed"
+    text += "; biases of the workers were found and removed"
+    return text if removed >= MOSTLY else f"{text} in part"
+
+
+def _in_per_cent(share: float) -> str:
+    """Write a weight as a percentage; nothing is certain or impossible.
+
+    >>> _in_per_cent(0.97), _in_per_cent(1.0), _in_per_cent(0.0)
+    ('97%', 'above 99%', 'below 1%')
+    """
+    if share > 1.0 - NOTICEABLE:
+        return "above 99%"
+    return "below 1%" if share < NOTICEABLE else f"{share:.0%}"
 
 
 def biases_of(aggregate: Aggregate) -> Biases | None:

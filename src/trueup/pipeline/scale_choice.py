@@ -72,20 +72,32 @@ class ScaleChoice:
     @property
     def said(self) -> str:
         """Which scale was used and why, in one sentence; empty if there is nothing to say."""
+        return self._sentence("were")
+
+    @property
+    def announced(self) -> str:
+        """The same before an estimate: which scale will be used."""
+        return self._sentence("will be")
+
+    def _sentence(self, verb: str) -> str:
         if self.gain is None or np.isnan(self.gain).all():
             return ""
         if len(self.gain) > 1:
             chosen = int((self.gain > CLEAR).sum())
             there = f"in {chosen:,} of {len(self.gain):,} panels"
-            return f"answers were combined as logarithms {there}" if chosen else ""
+            return f"answers {verb} combined as logarithms {there}" if chosen else ""
         gain = float(self.gain[0])
         if gain > CLEAR:
-            why = "because their errors grow in proportion to the value"
-            text = f"answers were combined as logarithms, {why} (log likelihood +{gain:.3g}); "
+            text = (
+                f"answers {verb} combined as logarithms because errors grow in proportion to the value (log likelihood "
+                f"better by {gain:,.0f}); "
+            )
             return text + option("transform", "none") + " combines them as they are"
         if gain > 0:
-            clear = f"(log likelihood +{gain:.2g}, {CLEAR:g} needed)"
-            text = f"errors may grow in proportion to the value, but the evidence is weak {clear}; "
+            text = (
+                "errors may grow in proportion to the value, but this is not clear (log likelihood of logarithms "
+                f"better by {min(gain, 9.9):.2g}, {CLEAR:g} needed); "
+            )
             return text + option("transform", "proportional") + " combines logarithms"
         return ""
 

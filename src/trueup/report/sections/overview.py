@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LISTED = 5
 METHODS = {
-    "native": "an average in which precise workers count more (native)",
+    "native": "an average in which precise workers count more and answers that are far off count less (native)",
     "mean": "the plain average",
     "median": "the median",
     "weighted_median": "a median in which precise workers count more",
@@ -115,8 +115,9 @@ def _read(data: ReportData) -> str:
     if single and problem.n_questions > 1:
         has = "has" if single == 1 else "have"
         text += f" {counted(single, 'question')} {has} a single answer."
-    if data.transform:
-        text += f" They were combined on the {data.transform} scale and converted back."
+    if data.transform and not data.est.diagnosis.scale:
+        scale = "as logarithms" if data.in_logarithms else f"on the {data.transform} scale"
+        text += f" The answers were combined {scale} and converted back."
     return text
 
 
@@ -128,9 +129,10 @@ def _aggregation(data: ReportData) -> str:
     text += f": {about.why}." if about.why else ", as requested."
     if about.iterations and not about.settled:
         text += f" It had not converged after {counted(about.iterations, 'iteration')}."
-    if about.pooling:
-        text += f" {sentence(about.pooling)}"
-    if data.est.biases is not None:
+    for more in (about.models, about.scale, about.pooling):
+        if more:
+            text += f" {sentence(more)}"
+    if data.est.biases is not None and not data.est.aggregate.algorithm.concludes:
         text += " The bias of each worker was estimated and removed first."
     return text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.answers.scale import LOGARITHMS
 from trueup.report.markup import Name, Rounded, decimals
 from trueup.report.names import LONGEST, distinct, shown
 
@@ -194,6 +195,11 @@ class ReportData:
         return self.est.solution.scale.transform or ""
 
     @property
+    def in_logarithms(self) -> bool:
+        """Whether logarithms were combined: differences are proportions."""
+        return self.transform in LOGARITHMS
+
+    @property
     def unit(self) -> str:
         """Title of an axis in answer units."""
         return "answer units"
@@ -201,6 +207,8 @@ class ReportData:
     @property
     def inner_unit(self) -> str:
         """Title of an axis on the scale on which answers were combined."""
+        if self.in_logarithms:
+            return "logarithms of the answers: 0.1 is about 10%"
         return f"{self.transform} of the answers" if self.transform else self.unit
 
     @property

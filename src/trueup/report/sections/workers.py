@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 ORDINARY, LOOK_AT = "other workers", "to look at"
 DOWN = {"field": "w", **chart_parts.NAMES_DOWN}
+REMOVED = "The first step removed biases."
+REMOVED_BEFORE = "Biases were removed before the first step."
 NOT_REMOVED = (
     "Biases are shown here but were not removed from the estimates; bias=True removes them."
+)
+NOT_CLEAR = (
+    "Biases are shown here but were not removed: together they are no larger than chance explains."
 )
 
 
@@ -150,15 +155,17 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     order = known[np.argsort(-np.abs(workers.bias[known]), kind="stable")][:MOST_DRAWN]
     order = order[np.argsort(-workers.bias[order], kind="stable")]
     bias, margin = workers.bias[order], np.nan_to_num(CLEAR * workers.bias_error)[order]
+    ends = (_said_bias(data, values) for values in (bias, bias - margin, bias + margin))
     rows = chart_parts.records(
-        w=data.workers(order, ON_AXIS), bias=bias, low=bias - margin, high=bias + margin
+        w=data.workers(order, ON_AXIS), **dict(zip(("bias", "low", "high"), ends, strict=True))
     )
+    unit = "% of the value" if data.in_logarithms else data.inner_unit
     x = {
         "type": "quantitative",
-        "title": f"bias ({data.inner_unit}); positive: answers too high",
+        "title": f"bias ({unit}); positive: answers too high",
         "axis": chart_parts.side_axis(len(rows)),
     }
-    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    bars = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
     at_bias = {"x": {**x, "field": "bias"}, "y": DOWN}
     tooltip = [
         chart_parts.name("w", "worker"),
@@ -169,7 +176,7 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
         "layer": [
             chart_parts.reference_line("x", 0, x),
             chart_parts.layer(
-                chart_parts.interval_bar(color=chart_parts.BLUE), rows, y=DOWN, **ends
+                chart_parts.interval_bar(color=chart_parts.BLUE), rows, y=DOWN, **bars
             ),
             chart_parts.layer(
                 chart_parts.dot(60, color=chart_parts.BLUE), rows, **at_bias, tooltip=tooltip
@@ -180,12 +187,24 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     title = f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly answer too high or too low on average."
     note = (
         "Bar: interval of the bias. The bias of a worker with few answers is assumed to be small until there is more "
-        "evidence. "
-        + ("Biases were removed before the first step." if workers.biases_removed else NOT_REMOVED)
+        f"evidence. {_removal(data, workers)}"
     )
     if len(known) > len(order):
         note += f" The {len(order)} largest of {len(known):,} are shown."
     return Figure(title, spec, note)
+
+
+def _said_bias(data: ReportData, bias: Floats) -> Floats:
+    """Return biases as they are shown: those of logarithms in per cent of the value."""
+    return 100.0 * np.expm1(bias) if data.in_logarithms else bias
+
+
+def _removal(data: ReportData, workers: WorkerRows) -> str:
+    """Say whether the biases were removed, and by whom."""
+    algorithm = data.est.aggregate.algorithm
+    if workers.biases_removed:
+        return REMOVED if algorithm.concludes else REMOVED_BEFORE
+    return NOT_CLEAR if getattr(algorithm, "biases", False) else NOT_REMOVED
 
 
 def worker_table(data: ReportData, workers: WorkerRows) -> PageTable:
@@ -213,8 +232,11 @@ def worker_table(data: ReportData, workers: WorkerRows) -> PageTable:
         "variance": (workers.deviation[indices] ** 2).tolist(),
     }
     if np.isfinite(workers.bias).any():
-        columns["bias"] = list(rounded(workers.bias))
-        note += "" if workers.biases_removed else f" {NOT_REMOVED}"
+        if data.in_logarithms:
+            columns["bias %"] = list(rounded(_said_bias(data, workers.bias), 1))
+        else:
+            columns["bias"] = list(rounded(workers.bias))
+        note += "" if workers.biases_removed else f" {_removal(data, workers)}"
     columns["answers"] = workers.count[indices].tolist()
     columns["remarks"] = ["; ".join(workers.remarks[i]) for i in indices.tolist()]
     rows = list(zip(*columns.values(), strict=True))
