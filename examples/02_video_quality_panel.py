@@ -4,7 +4,7 @@ The usual score of a clip is the mean of its ratings. But some subjects never gi
 hardly pay attention. There are two ways to correct that:
 
 - `method="subject_bias"`: the model of the standard ITU-T P.910, with a bias and an inconsistency for every subject;
-- `bias=True`: subtract the bias of each subject first, but only as far as the ratings prove it, then estimate as usual.
+- the default: subtract the bias of each subject as well, but only as far as the ratings prove it.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ def show(title: str, ratings: object) -> None:
     ways = {
         "mean opinion score": trueup.estimate(ratings, "mean", "none", bounds=(1, 5)),
         "method='subject_bias'": trueup.estimate(ratings, "subject_bias", bounds=(1, 5)),
-        "bias=True": trueup.estimate(ratings, bias=True, bounds=(1, 5)),
+        "the default": trueup.estimate(ratings, bounds=(1, 5)),
     }
     for name, est in ways.items():
         error = np.sqrt(np.mean((est.estimate - true_quality) ** 2))
@@ -50,15 +50,15 @@ show("every subject rates every clip:", everybody)
 show("five subjects rate each clip:", five_each)
 
 # --- Who is harsh, and how sure is that? ------------------------------------------------------------------------------
-# The table est.workers has the bias of each subject. With bias=True there is also its standard error: a bias of less
-# than twice its standard error may well be chance, and is subtracted only in part.
+# The table est.workers has the bias of each subject. With the default there is also its standard error: a bias of
+# less than twice its standard error may well be chance, and is subtracted only in part.
 standard = trueup.estimate(five_each, method="subject_bias", bounds=(1, 5))
-shrunk = trueup.estimate(five_each, bias=True, bounds=(1, 5))
+shrunk = trueup.estimate(five_each, bounds=(1, 5))
 by_standard = np.array(standard.workers["bias"])
 bias = np.array(shrunk.workers["bias"])
 sure = np.array(shrunk.workers["bias_std_error"])
 print("\nThe two harshest and the two most lenient subjects, from five ratings of each clip:")
-print("  subject  true bias  subject_bias  bias=True")
+print("  subject  true bias  subject_bias  the default")
 for who in np.argsort(harshness)[[0, 1, -2, -1]]:
     print(
         f"  {who:7d}  {harshness[who]:9.2f}  {by_standard[who]:12.2f}  {bias[who]:.2f} ± {sure[who]:.2f}"

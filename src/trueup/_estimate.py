@@ -42,10 +42,12 @@ def estimate(
         A pandas, polars, pyarrow or duckdb table (or dict of columns) with one answer per row, a CSV or Parquet
         file, or an array workers x questions with NaN where there is no answer.
     method : str or Algorithm
-        Aggregation (first step): "auto" (chosen by held-out workers), "native", "mean", "median", "weighted_median",
-        "blue", "dtd", "catd", "gtm", "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name
-        or an algorithm such as `CRH(scale="var")`. With known `worker_variance`, "auto" is "blue"; otherwise it also
-        counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
+        Aggregation (first step): "auto", "native", "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm",
+        "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
+        `CRH(scale="var")`. "native" averages three models of the workers by their likelihood: all alike (the plain
+        mean), unequal, and unequal with some answers far off. "auto" is "native" unless the plain mean predicts
+        held-out workers better by more than a standard error; with known `worker_variance` it is "blue". Otherwise it
+        also counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
     shrink : str or ShrinkRule
         Shrinkage (second step): "adaptive" (a normal prior, or a bolder one where that predicts held-out workers
         better), "normal", "mixture", "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure",
@@ -62,8 +64,13 @@ def estimate(
     covariates : str, list of str, frame or array, optional
         Numbers known of each question: columns of the answers, a frame by question, or an array with a row per
         question. "adaptive" shrinks toward a regression on them if that predicts held-out workers better.
-    transform : {"log", "log1p", "logit"}, optional
-        Scale on which the answers are combined; estimates and intervals are carried back.
+    transform : {"auto", "none", "proportional", "log", "log1p", "logit"}
+        Scale on which the answers are combined; estimates and intervals are carried back. "auto" combines logarithms
+        where all answers are positive and errors clearly grow in proportion to the value, else the answers as they are
+        ("none"); `est.diagnosis.scale` says so. Either way it estimates what the average worker would say.
+        "proportional" combines logarithms in any case; "log" does so and estimates what the typical worker would say, a
+        geometric mean. "auto" is "none" where variances are given, and where a method other than "native" is named
+        together with `shrink="none"`. None is "none".
     bounds : (low, high), optional
         Estimates and intervals stay inside.
     worker_variance : mapping, str or array, optional
@@ -81,8 +88,9 @@ def estimate(
         What is estimated: what infinitely many such workers would say.
     kind : {"perception", "judgment", "forecast"}, optional
         Kind of the questions; it changes nothing for the target "consensus".
-    bias : bool
-        Estimate the bias of each worker and remove it before anything else.
+    bias : {"auto", True, False}
+        Whether biases of workers are removed: by the method "native", where they are larger than noise explains
+        ("auto"); also before any other method (True); never (False). With "native", True is "auto".
     caution : float, optional
         Share of the step that "adaptive" and "normal" take, above 0 and up to 1; by default 0.8.
     level : float

@@ -63,8 +63,8 @@ class Plan:
     )
     transform: Transform | None = keyword(
         "auto",
-        "Scale on which the answers are combined. auto combines logarithms where errors grow in proportion to the "
-        "value; proportional does so in any case, log takes the typical instead of the average worker.",
+        "Scale on which the answers are combined. auto takes logarithms where errors grow in proportion to the value, "
+        "proportional in any case; log takes them and estimates the typical instead of the average worker.",
         Literal["auto", "none", "proportional", "log", "log1p", "logit"],
     )
     bounds: tuple[float, float] | None = keyword(
@@ -82,7 +82,8 @@ class Plan:
     )
     bias: bool | Literal["auto"] = keyword(
         "auto",
-        "Remove the bias of each worker: auto inside the native method alone, on first whatever the method, off never.",
+        "Remove biases of workers: auto inside the native method where they are clear, on before any other method too, "
+        "off never.",
         Literal["auto", "on", "off"],
     )
     caution: float | None = keyword(
