@@ -105,7 +105,7 @@ def diagnose_all(
     check_names("diagnose_all", keywords, COMPARED)
     check_panels(panels)
     request = Request.of("diagnose_all", answers, method=method, **keywords)
-    with Progress("diagnose", 6, shown=progress) as bar:
+    with Progress("diagnose", 7, shown=progress) as bar:
         if isinstance(answers, Estimate):
             est = answers
         else:
@@ -116,7 +116,14 @@ def diagnose_all(
         if est.problem.n_panels > 1:
             raise TrueupError(ONE_PROBLEM, argument="answers")
         findings = est.findings.asked(target_se=target_se, panels=panels, seed=request.plan.seed)
-        for part in ("correlated", "workers", "answers_needed", "agreement", "second_step"):
+        for part in (
+            "correlated",
+            "workers",
+            "answers",
+            "answers_needed",
+            "agreement",
+            "second_step",
+        ):
             bar.step(part.replace("_", " "))
             getattr(findings, part)
     return findings

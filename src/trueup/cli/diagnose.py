@@ -19,12 +19,14 @@ def diagnose(
     seed: Whole = 0,
     workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
     pairs: Path | None = None,
+    odd_answers: Path | None = None,
     options: ReadingOptions | None = None,
 ) -> None:
     """Tell in words, with the numbers, what stands out about workers and questions.
 
-    Workers who are noisy, biased, constant or err together; questions that need another rater; how well workers agree
-    (ICC, Krippendorff's alpha); and whether a second step helps here: the paper's condition, alpha* and expected gain.
+    Workers who are noisy, biased, constant or err together; single answers that do not fit; questions that need another
+    rater; how well workers agree (ICC, Krippendorff's alpha); and whether a second step helps here: the paper's
+    condition, alpha* and expected gain.
 
     Example: trueup diagnose answers.csv --target-se 0.5 --workers workers.csv
 
@@ -44,6 +46,8 @@ def diagnose(
         Where the table of the workers goes: .csv, .parquet or .json.
     pairs
         Where the pairs of workers who err together go.
+    odd_answers
+        Where the single answers that do not fit go.
     """
     from trueup._diagnose import diagnose_all
     from trueup.cli.run import inputs, read
@@ -60,7 +64,8 @@ def diagnose(
         raise TrueupError(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
         )
-    check_outputs({"--workers": workers, "--pairs": pairs}, TABLES, inputs=inputs(file))
+    outputs = {"--workers": workers, "--pairs": pairs, "--odd-answers": odd_answers}
+    check_outputs(outputs, TABLES, inputs=inputs(file))
     given: dict[str, Any] = {} if options is None else options.given
     request = Request.of("diagnose", file, method=method, seed=seed, **given)
     answers = read(file, request)
@@ -69,6 +74,7 @@ def diagnose(
     )
     tables = {workers: findings.workers.workers}
     tables[pairs] = None if findings.correlated is None else findings.correlated.pairs
+    tables[odd_answers] = None if findings.answers is None else findings.answers.frame
     contents = {
         path: table for path, table in tables.items() if path is not None and table is not None
     }

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueup.algorithms.driver import run
+from trueup.algorithms.native import Native
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import Message, TrueupError
 from trueup.findings.agreement import agreement
+from trueup.findings.answers import odd_answers
 from trueup.findings.answers_needed import answers_needed
 from trueup.findings.correlated import CorrelatedWorkers
 from trueup.findings.second_step import PANELS, SHARED, diagnose_second_step
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from trueup.answers.answers import Answers
     from trueup.findings.agreement import Agreement
+    from trueup.findings.answers import OddAnswers
     from trueup.findings.answers_needed import AnswersNeeded
     from trueup.findings.second_step import SecondStepDiagnosis
     from trueup.findings.worker_table import WorkerTable
@@ -38,6 +41,7 @@ FEW = 5
 MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
 #: Parts that may be unknown, in words.
 NAMES = {
+    "answers": "answers that do not fit",
     "correlated": "workers with correlated errors",
     "answers_needed": "which questions need more answers",
     "agreement": "agreement",
@@ -77,6 +81,8 @@ class Findings:
         For each worker whether it always gives the same answer, or shares no question with anybody.
     workers : WorkerTable
         Noise and bias of each worker with intervals, and what stands out.
+    answers : OddAnswers or None
+        Single answers that do not fit what others say about the same question.
     correlated : CorrelatedWorkers or None
         Pairs of workers who err together or copy one another.
     answers_needed : AnswersNeeded or None
@@ -129,6 +135,20 @@ class Findings:
             )
 
         return self._once("workers", find, self._options.seed)
+
+    @property
+    def answers(self) -> OddAnswers | None:
+        """Single answers that do not fit what others say about the same question."""
+
+        def find() -> OddAnswers:
+            solution, sample = self._solution, self._sample
+            aggregate = solution.aggregate
+            # Whatever the first step was: the native one, which knows workers and far answers, is the measure.
+            if aggregate.algorithm != Native() or not solution.is_plain or not self._sees_all:
+                aggregate = run(Native(), sample.answers)
+            return odd_answers(solution, aggregate, sample, self._kind)
+
+        return self._known("answers", find)
 
     @property
     def correlated(self) -> CorrelatedWorkers | None:
@@ -192,6 +212,8 @@ class Findings:
         lines += [diagnosis.pooling] if diagnosis.pooling else []
         lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
+        if self.answers is not None:
+            parts["Answers that do not fit"] = self.answers.lines(FEW)
         if self.correlated is not None:
             parts["Workers with correlated errors"] = self.correlated.lines(FEW)
         if self.answers_needed is not None:
@@ -224,7 +246,7 @@ class Findings:
         engine = self._solution.scaled
         if not isinstance(engine, MemoryEngine):
             return self._sample.answers
-        return self._once("answers", engine.gather)
+        return self._once("gathered", engine.gather)
 
     @property
     def _sees_all(self) -> bool:
