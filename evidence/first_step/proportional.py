@@ -9,8 +9,8 @@ import numpy as np
 
 from evidence.first_step.comparison import MEAN, first_step
 from evidence.first_step.designs import Proportional, additive
-from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import estimate_of, panels_of, seed_for
+from evidence.processes import run_tasks
 from evidence.second_step.context import Point
 from trueup.report.page import PageTable, Section
 from trueup.study.harness import losses_of, ratio_error

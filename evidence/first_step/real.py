@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
-from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import seed_for
+from evidence.processes import run_tasks
 from evidence.second_step.context import load_source
 from trueup.errors import TrueupError
 from trueup.report.page import PageTable, Section

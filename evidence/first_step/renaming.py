@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.first_step.designs import DESIGNS
-from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import estimate_of, seed_for
+from evidence.processes import run_tasks
 from evidence.second_step.context import Point
 from trueup import Answers
 from trueup.report.page import PageTable, Section

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
 from evidence.first_step.designs import DESIGNS, NORMAL, WORKERS_PER_ANSWER, ErrorDesign
-from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import seed_for
+from evidence.processes import run_tasks
 from evidence.second_step.context import Point
 from trueup.report.page import PageTable, Section
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.panel_estimates import estimate_of, panels_of
+from evidence.processes import run_tasks
 from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import marks
 from evidence.second_step.context import Point
@@ -81,12 +82,12 @@ def first_step_choice(context: Context) -> Section:
     if context.quick:
         plan = [(source, sizes[1:3]) for source, sizes in plan]
     tasks = [
-        (f"{source.name} {n}x{m}", partial(_cell, context, source, n, m))
+        (f"{source.name} {n}x{m}", partial(_cell, source, n, m, context.samples, context.seed))
         for source, sizes in plan
         for n, m in sizes
         if source.fits(n, m)
     ]
-    rows = context.rows_of("first_step_choice", tasks)
+    rows = run_tasks(context, "first_step_choice", tasks)
     contaminated = [source.name for source in CONTAMINATED]
     usual = [row for row in rows if row["data"] not in contaminated]
     excess = {name: mean(row[name] for row in usual) - 1 for name in (AUTO, *CANDIDATES)}
@@ -173,17 +174,16 @@ def first_step_choice(context: Context) -> Section:
     )
 
 
-def _cell(context: Context, source: PanelSource, n: int, m: int) -> list[dict[str, Any]]:
+def _cell(source: PanelSource, n: int, m: int, samples: int, seed: int) -> list[dict[str, Any]]:
     """Run all candidates on the panels of a cell, and the default on each panel."""
-    answers, truth = source.draw(context.samples, n, m, seed_of(context.seed, source, n, m))
+    answers, truth = source.draw(samples, n, m, seed_of(seed, source, n, m))
     losses = []
     for name in CANDIDATES:
         aggregate = run(find(name), answers)
-        moved = second_step(answers, aggregate, Adaptive(caution=1.0), seed=context.seed)
+        moved = second_step(answers, aggregate, Adaptive(caution=1.0), seed=seed)
         losses.append(losses_of(answers.panel_questions, moved.posterior.mean, truth))
     chosen = [
-        estimate_of(panel, shrink=Adaptive(caution=1.0), seed=context.seed)
-        for panel in panels_of(answers)
+        estimate_of(panel, shrink=Adaptive(caution=1.0), seed=seed) for panel in panels_of(answers)
     ]
     by_candidate = np.stack(losses)
     estimates = np.concatenate([est.estimate for est in chosen])

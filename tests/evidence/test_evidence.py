@@ -245,8 +245,7 @@ def test_groups_and_covariates_reach_the_second_step(context: Context) -> None:
 
 def test_the_choice_is_one_of_the_candidates(context: Context) -> None:
     source = CONTAMINATED[0]
-    rows = context.rows_of("choice", [("one", lambda: _cell(context, source, 5, 30))])
-    row = rows[0]
+    (row,) = _cell(source, 5, 30, context.samples, context.seed)
     candidates = [row[name] for name in CANDIDATES]
     assert min(candidates) == 1.0
     assert 0 < row[AUTO] <= max(candidates) * 1.5

@@ -14,8 +14,8 @@ from evidence import first_step
 from evidence.first_step import designs, emotions, proportional, real, renaming, simulated, typo
 from evidence.first_step.comparison import AS_THEY_ARE, DEFAULT, FIRST_STEPS, relative_risks
 from evidence.first_step.designs import DESIGNS, ErrorDesign, Proportional, additive, with_typo
-from evidence.first_step.processes import run_tasks
 from evidence.panel_estimates import seed_for
+from evidence.processes import run_tasks
 from evidence.second_step.context import Context
 from evidence.study import EvidenceStudy
 
