@@ -70,7 +70,14 @@ def diagnose(
     request = Request.of("diagnose", file, method=method, seed=seed, **given)
     answers = read(file, request)
     findings = diagnose_all(
-        answers, method, target_se=target_se, panels=resamples, seed=seed, progress=True
+        answers,
+        method,
+        target_se=target_se,
+        panels=resamples,
+        seed=seed,
+        transform=request.plan.transform,
+        bounds=request.plan.bounds,
+        progress=True,
     )
     tables = {workers: findings.workers.workers}
     tables[pairs] = None if findings.correlated is None else findings.correlated.pairs

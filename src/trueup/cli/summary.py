@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.answers.scale import check_truths
+from trueup.answers.scale import LOGARITHMS, check_truths
 from trueup.cli.wording import as_options
 from trueup.errors import counted
 from trueup.result.tables import least_certain
@@ -111,18 +111,21 @@ def _against(est: Estimate, truth: Floats) -> list[str]:
 
 
 def _least_certain(est: Estimate, written: Path | None) -> list[str]:
-    """Show the questions with the largest standard errors."""
+    """Show the questions with the largest standard errors, as shares of the value where logarithms were combined."""
     count = min(SHOWN, est.problem.n_questions)
+    relative = est.solution.scale.transform in LOGARITHMS
     title = (
         "All questions, the least certain first"
         if count == est.problem.n_questions and written is None
         else f"The {count} least certain questions"
     )
+    title += ", relative to their value" if relative else ""
     if est.kind != "spark":
         numbers = least_certain(est, count).tolist()
         return [title, *(f"  {line}" for line in question_rows(est, numbers))]
     frame = est.questions.sparkSession.read.parquet(str(written))
-    least = frame.orderBy(frame["std_error"].desc_nulls_first()).limit(count).toArrow()
+    error = frame["std_error"] / frame["estimate"] if relative else frame["std_error"]
+    least = frame.orderBy(error.desc_nulls_first()).limit(count).toArrow()
     rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
     for row in least.to_pylist():
         ends = (np.nan if row[end] is None else row[end] for end in ("lower", "upper"))

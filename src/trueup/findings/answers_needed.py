@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.answers.scale import LOGARITHMS
 from trueup.core.parameters import plain
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.frames_out import make_frame
@@ -47,7 +48,8 @@ class AnswersNeeded:
     std_error, n_answers : arrays
         Standard error and number of answers of each question.
     order : array
-        Numbers of the questions by falling standard error; those where it is unknown come last.
+        Numbers of the questions by falling standard error, relative to the value where the target is; those where it is
+        unknown come last.
     target : float
         Standard error that is asked for.
     asked : bool
@@ -61,6 +63,8 @@ class AnswersNeeded:
         Standard error of each question after one more answer, NaN where unknown.
     typical : float
         Standard deviation of an answer of a typical worker, on the scale on which answers are combined.
+    relative : bool
+        Whether the target is a share of the value: where logarithms are combined and no target was given.
     """
 
     question_ids: Ids
@@ -74,6 +78,7 @@ class AnswersNeeded:
     gain: Floats
     after_one: Floats
     typical: float
+    relative: bool = False
 
     @property
     def total(self) -> int:
@@ -120,7 +125,8 @@ class AnswersNeeded:
     @property
     def summary(self) -> str:
         """What is needed, in one sentence."""
-        goal = f"a standard error of {self.target:.3g}"
+        goal = "a standard error of "
+        goal += f"{self.target:.1%} of the value" if self.relative else f"{self.target:.3g}"
         goal += "" if self.asked else " (the median question's)"
         if self.short == 0:
             some = " that can do so" if self.never else ""
@@ -172,7 +178,8 @@ def answers_needed(
     kind : str
         Library of the frame.
     target_se : float, optional
-        Standard error that every question should have, in answer units; default: that of the median question.
+        Standard error that every question should have, in answer units; default: that of the median question, relative
+        to the value where logarithms are combined.
     """
     problem, error = solution.root.problem, solution.column("std_error")
     if problem.n_panels > 1:
@@ -183,8 +190,12 @@ def answers_needed(
             "estimate: no standard error is known, so nothing can be said about more answers. "
             "Questions with two answers and a second step with intervals are needed."
         )
+    # From the scale of the answers to the one on which they are combined, where answers add up.
+    slope = np.where(known & (error > 0), _slope(solution), 1.0)
+    relative = target_se is None and solution.scale.transform in LOGARITHMS
+    unit = slope if relative else np.ones(len(slope))
     if target_se is None:
-        target = float(np.median(error[known]))
+        target = float(np.median((error / unit)[known]))
     elif isinstance(target_se, int | float | np.number) and 0 < plain(target_se) <= 1e300:
         target = float(target_se)
     else:
@@ -192,14 +203,12 @@ def answers_needed(
             f"found {quoted(target_se)}, must be a number above 0.", argument="target_se"
         )
     s = _typical(noise)
-    # From the scale of the answers to the one on which they are combined, where answers add up.
-    slope = np.where(known & (error > 0), _slope(solution), 1.0)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)
     fixed = total - own
     after = fixed + s * np.divide(own, own + s, out=np.zeros(len(own)), where=own + s > 0)
-    room = (target / slope) ** 2 - fixed
-    reached = ~known | (error <= target * (1 + 1e-12))
+    room = (target * unit / slope) ** 2 - fixed
+    reached = ~known | (error <= target * unit * (1 + 1e-12))
     exact = np.zeros(len(error))
     open_ = ~reached & (room > 0) & (own > 0)
     exact[open_] = s * (1.0 / room[open_] - 1.0 / own[open_])
@@ -210,13 +219,14 @@ def answers_needed(
         kind,
         error,
         problem.counts,
-        np.argsort(np.where(known, -error, np.inf), kind="stable"),
+        np.argsort(np.where(known, -error / unit, np.inf), kind="stable"),
         target,
         target_se is not None,
         more,
         np.where(known, (total - after) * slope**2, np.nan),
         np.where(known, np.sqrt(after) * slope, np.nan),
         float(np.sqrt(s)),
+        relative,
     )
 
 

@@ -209,7 +209,7 @@ class Findings:
         problem, diagnosis = self._solution.root.problem, self._solution.diagnosis
         why = f" ({diagnosis.why})" if diagnosis.why else ""
         lines = [f"{size_in_words(problem)}; aggregation (first step): {diagnosis.method}{why}"]
-        lines += [diagnosis.pooling] if diagnosis.pooling else []
+        lines += [text for text in (diagnosis.scale, diagnosis.pooling) if text]
         lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
         if self.answers is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.answers.scale import LOGARITHMS
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.io.frames_out import make_frame
@@ -104,15 +105,23 @@ def partition_frame(est: Estimate) -> Any:
 
 
 def least_certain(est: Estimate, count: int) -> Ints:
-    """Return the numbers of the questions with the largest standard errors, unknown ones first."""
+    """Return the numbers of the questions with the largest standard errors, unknown ones first.
+
+    Where logarithms were combined errors grow with the value, and count relative to it.
+    """
+    relative = est.solution.scale.transform in LOGARITHMS
 
     def visit(block: Block, kept: Kept) -> Visit:
-        error = np.where(np.isnan(kept[vectors.STD_ERROR]), np.inf, kept[vectors.STD_ERROR])
+        error = kept[vectors.STD_ERROR]
+        if relative:
+            error = error / np.maximum(np.abs(kept[vectors.ESTIMATE]), 1e-300)
+        error = np.where(np.isnan(error), np.inf, error)
         worst = np.argsort(-error, kind="stable")[:count]
         number = (block.start + worst).astype(np.float64)
         return Visit(rows={"error": error[worst], "number": number})
 
-    rows = est.solution.engine.sweep(visit, reads=(vectors.STD_ERROR,), answers=False).rows
+    reads = (vectors.STD_ERROR, vectors.ESTIMATE)
+    rows = est.solution.engine.sweep(visit, reads=reads, answers=False).rows
     worst = np.argsort(-rows["error"], kind="stable")[:count]
     return rows["number"][worst].astype(np.int64)
 

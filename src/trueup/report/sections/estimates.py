@@ -125,8 +125,7 @@ def _intervals_figure(data: ReportData) -> Figure:
     low, high = data.say(est.estimate.min()), data.say(est.estimate.max())
     title = f"The estimates range from {low} to {high}"
     if data.knows_intervals:
-        width = float(np.nanmedian(data.half_width))
-        title += f"; the typical interval is ±{data.say_size(width)}"
+        title += f"; the typical interval is {data.say_margin(data.typical_margin)}"
     moved = float(np.median(np.abs(data.moved)))
     if moved > 0:
         title += f" and the typical move by the second step is {data.say_size(moved)}"

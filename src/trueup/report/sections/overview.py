@@ -49,13 +49,13 @@ def _headline(data: ReportData) -> str:
     est = data.est
     if not data.knows_intervals:
         return "Every question has an estimate; how certain these are cannot be known from these answers."
-    half = float(np.nanmedian(data.half_width))
-    text = f"A typical estimate has a margin of error of ±{data.say_size(half)} ({data.percent} interval)"
+    margin = data.typical_margin
+    text = f"A typical estimate has a margin of error of {data.say_margin(margin)} ({data.percent} interval)"
     gain = est.second_step.expected_gain
     if gain >= 0.005:
         text += f", and shrinkage (second step) is expected to lower the mean squared error by {percent(gain)}"
-    spread = float(np.std(est.estimate))
-    if spread > 0 and half > 2.0 * spread:
+    spread = float(np.std(np.log(est.estimate) if data.is_relative else est.estimate))
+    if spread > 0 and margin > 2.0 * spread:
         text += ". That is wider than the differences between questions: more answers are needed to tell them apart"
     return f"{text}."
 
@@ -72,8 +72,8 @@ def _cards(data: ReportData) -> Sequence[tuple[str, str, str]]:
         (f"{problem.n_answers:,}", "answers", dropped),
     ]
     if data.knows_intervals:
-        half = data.say_size(float(np.nanmedian(data.half_width)))
-        cards.append((f"±{half}", f"typical {data.percent} interval", "half of them are narrower"))
+        margin = data.say_margin(data.typical_margin)
+        cards.append((margin, f"typical {data.percent} interval", "half of them are narrower"))
     gain = data.est.second_step.expected_gain
     if np.isfinite(gain):
         change = f"−{percent(gain)}" if gain > 0 else "none"
@@ -195,8 +195,8 @@ def _uncertain_questions(data: ReportData) -> Entries:
     order = data.by_uncertainty[~data.is_gold[data.by_uncertainty]][:LISTED]
     entries: Entries = []
     for j, name in zip(order.tolist(), data.questions(order), strict=True):
-        half, count = data.half_width[j], counted(int(data.problem.counts[j]), "answer")
-        width = "interval unknown" if np.isnan(half) else f"±{data.say_size(half)}"
+        margin, count = data.margin[j], counted(int(data.problem.counts[j]), "answer")
+        width = "interval unknown" if np.isnan(margin) else data.say_margin(margin)
         more = 0 if data.answers_needed is None else int(data.answers_needed.more[j])
         wanted = f", {more:,} more for median certainty" if more > 0 else ""
         entries.append((Name(name), f"{data.say(data.est.estimate[j])}, {width}, {count}{wanted}"))

@@ -134,6 +134,25 @@ class ReportData:
         """Half the width of the interval of each question, NaN where unknown."""
         return 0.5 * (self.est.upper - self.est.lower)
 
+    @cached_property
+    def margin(self) -> Floats:
+        """The same as a share of the estimate where logarithms were combined, and intervals grow with the value."""
+        return self.half_width / np.abs(self.est.estimate) if self.is_relative else self.half_width
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether margins of error are shares of the estimate."""
+        return self.in_logarithms and bool((self.est.estimate > 0).all())
+
+    def say_margin(self, value: float) -> str:
+        """Write a margin of error in a sentence."""
+        return f"±{percent(value)}" if self.is_relative else f"±{self.say_size(value)}"
+
+    @property
+    def typical_margin(self) -> float:
+        """Margin of error of the median question."""
+        return float(np.nanmedian(self.margin))
+
     @property
     def knows_intervals(self) -> bool:
         """Whether any interval is known."""
@@ -142,8 +161,8 @@ class ReportData:
     @cached_property
     def by_uncertainty(self) -> Ints:
         """Questions, the least certain first; those of unknown interval before all others."""
-        width = np.where(np.isnan(self.half_width), np.inf, self.half_width)
-        return np.argsort(-width, kind="stable")
+        margin = np.where(np.isnan(self.margin), np.inf, self.margin)
+        return np.argsort(-margin, kind="stable")
 
     @cached_property
     def by_move(self) -> Ints:
