@@ -16,12 +16,13 @@ from trueup import Answers
 from trueup.report.page import PageTable, Section
 
 if TYPE_CHECKING:
-    from evidence.first_step.designs import TypedAnswers
     from evidence.second_step.context import Context
     from trueup import Estimate
     from trueup.core.arrays import Floats
 
 SEEDS = 30
+#: Smallest share of seeds in which the typing error is found.
+FOUND = 0.95
 DEFAULT = "default, both steps"
 #: Options of `trueup.estimate` by name of the row.
 ESTIMATORS: dict[str, dict[str, Any]] = {
@@ -32,12 +33,13 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 }
 
 
-def finds(est: Estimate, typed: TypedAnswers) -> bool:
-    """Return whether the typing error is the first of the answers that stand out."""
-    answers = list(getattr(est.findings, "answers", None) or ())
-    if not answers:
-        return False
-    return (int(answers[0].worker), int(answers[0].question)) == (typed.worker, typed.question)
+def named(est: Estimate) -> list[tuple[int, int]]:
+    """Return worker and question of the answers that do not fit, the most surprising first."""
+    odd = est.findings.answers
+    if odd is None:
+        return []
+    pairs = zip(odd.worker_ids.tolist(), odd.question_ids.tolist(), strict=True)
+    return [(int(str(worker)), int(str(question))) for worker, question in pairs]
 
 
 def seed_rows(seed: int) -> list[dict[str, Any]]:
@@ -49,9 +51,16 @@ def seed_rows(seed: int) -> list[dict[str, Any]]:
         for name, options in ESTIMATORS.items():
             est = estimate_of(answers, **options)
             error = float(np.sqrt(np.mean((est.estimate - typed.truth) ** 2)))
-            found = finds(est, typed) if name == DEFAULT and is_typed else False
+            odd = named(est) if name == DEFAULT else []
             rows.append(
-                {"seed": seed, "typo": is_typed, "estimator": name, "rmse": error, "found": found}
+                {
+                    "seed": seed,
+                    "typo": is_typed,
+                    "estimator": name,
+                    "rmse": error,
+                    "found": is_typed and odd[:1] == [(typed.worker, typed.question)],
+                    "named": len(odd),
+                }
             )
     return rows
 
@@ -74,11 +83,19 @@ def one_typing_error(context: Context) -> Section:
                 round(root_error(typed), 3), round(_root(clean), 3), round(root_error(clean), 3),
             ]
         )  # fmt: skip
-    found = float(np.mean([r["found"] for r in rows if r["estimator"] == DEFAULT and r["typo"]]))
+    ours = [row for row in rows if row["estimator"] == DEFAULT]
+    found = float(np.mean([row["found"] for row in ours if row["typo"]]))
+    false = [row["named"] for row in ours if not row["typo"]]
     context.points.append(
         Point(
             5, "One tenfold answer among 290: median error of the default relative to that of student_t",
             f"{middle[DEFAULT] / middle['student_t']:.2f}", "at most 1", middle[DEFAULT] <= middle["student_t"],
+        )
+    )  # fmt: skip
+    context.points.append(
+        Point(
+            5, "The same: share of seeds in which it is the first of the answers that do not fit",
+            f"{found:.0%}", f"at least {FOUND:.0%}", found >= FOUND,
         )
     )  # fmt: skip
     return Section(
@@ -87,11 +104,13 @@ def one_typing_error(context: Context) -> Section:
             "plain mean"
         ),
         verdict=(
-            "Target: an error no larger than that of student_t. Median over seeds of the root mean squared error: "
+            "Target: an error no larger than that of student_t, and the typing error found. Median over seeds of the "
+            "root mean squared error: "
             + ", ".join(f"{name} {value:.2f}" for name, value in middle.items())
-            + f". The typing error is the first answer that the findings name in {found:.0%} of the seeds."
+            + f". The typing error is the first of the answers that do not fit in {found:.0%} of the seeds; without it "
+            f"{np.mean(false):.1f} answers are named on average."
         ),
-        holds=middle[DEFAULT] <= middle["student_t"],
+        holds=middle[DEFAULT] <= middle["student_t"] and found >= FOUND,
         text=(
             "40 truths N(172, 8²), 8 workers with biases N(0, 1.5²) and standard deviations of about 4, nine tenths of "
             f"the answers given, in whole numbers; one of them is tenfold. {seeds} seeds."

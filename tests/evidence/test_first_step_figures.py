@@ -109,6 +109,15 @@ def test_one_answer_is_tenfold_and_all_others_are_what_they_were() -> None:
 # Figures
 
 
+def test_the_typing_error_is_named_and_nothing_else_without_it() -> None:
+    rows = typo.seed_rows(1)
+    ours = {row["typo"]: row for row in rows if row["estimator"] == typo.DEFAULT}
+    assert ours[True]["found"]
+    assert ours[True]["named"] >= 1
+    assert not ours[False]["found"]
+    assert not any(row["found"] for row in rows if row["estimator"] != typo.DEFAULT)
+
+
 def test_a_ratio_is_that_of_a_plain_loop() -> None:
     answers, truth = DESIGNS[1].draw(3, 4, 20, 1).drawn
     columns = {name: FIRST_STEPS[name] for name in ("median", AS_THEY_ARE, DEFAULT)}
