@@ -13,17 +13,18 @@ import plain_first_step as plain
 import trueup
 from frames_by_library import FRAMES, rows
 from trueup import Answers, TrueupError
+from trueup._compare import METHODS
 from trueup.algorithms import CRH, run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
-from trueup.pipeline.auto_method import CANDIDATES, FOLDS, choose
+from trueup.pipeline.auto_method import FOLDS, choose
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Adaptive, Normal
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
-COLUMNS = ["method", "shrink", "held_out", "held_out_se", "behind", "behind_se", "seconds"]
+COLUMNS = ["method", "shrink", "auto", "held_out", "held_out_se", "behind", "behind_se", "seconds"]
 WITH_TRUTH = [*COLUMNS[:-1], "risk", "risk_se", "seconds"]
 
 
@@ -63,16 +64,17 @@ def test_the_board_is_a_frame_of_the_callers_kind(kind: str) -> None:
     array = rows(trueup.compare(x, ["mean", "crh"], truth))
     for name in WITH_TRUTH[:-1]:
         assert found[name] == (
-            pytest.approx(array[name]) if name not in ("method", "shrink") else array[name]
+            pytest.approx(array[name]) if name not in ("method", "shrink", "auto") else array[name]
         )
 
 
-def test_all_candidates_of_auto_are_compared_by_default() -> None:
+def test_all_methods_are_compared_by_default() -> None:
     x, _ = problem()
     board = trueup.compare(x)
     assert list(board.columns) == COLUMNS
-    assert sorted(board["method"]) == sorted(2 * CANDIDATES)
+    assert sorted(board["method"]) == sorted(2 * METHODS)
     assert (board["seconds"] > 0).all()
+    assert board.loc[board["auto"], "method"].tolist() == 2 * [trueup.estimate(x).diagnosis.method]
 
 
 def test_the_best_comes_first_and_the_others_say_how_far_behind_they_are() -> None:
@@ -120,10 +122,10 @@ def test_held_out_errors_are_those_of_a_plain_loop(method: str, seed: int) -> No
         assert board.loc[name, "held_out_se"] == pytest.approx(error, rel=1e-9)
 
 
-def test_without_a_second_step_it_ranks_as_auto_chooses() -> None:
+def test_without_a_second_step_losses_are_those_of_the_first_split_of_auto() -> None:
     x, _ = problem(3, n=8, m=20)
     board = trueup.compare(x, ["mean", "median"], shrink="none").set_index("method")
-    choice = choose(Answers.of(x), ["mean", "median"])
+    choice = choose(Answers.of(x), ["mean", "median"], splits=1)
     answers = int((~np.isnan(x)).sum())
     for number, method in enumerate(("mean", "median")):
         assert board.loc[method, "held_out"] * answers == pytest.approx(choice.loss[number, 0])
@@ -181,7 +183,7 @@ def test_order_of_rows_changes_nothing() -> None:
     first = trueup.compare(straight, ["mean", "crh"])
     mixed = trueup.compare(straight.sample(frac=1.0, random_state=1), ["mean", "crh"])
     assert first["method"].tolist() == mixed["method"].tolist()
-    for name in COLUMNS[2:-1]:
+    for name in COLUMNS[3:-1]:
         np.testing.assert_allclose(mixed[name], first[name], rtol=1e-9, atol=1e-12)
 
 

@@ -14,7 +14,7 @@ import plain_noise
 import plain_second_step as plain
 import trueup
 from trueup import Answers
-from trueup.algorithms import run
+from trueup.algorithms import Native, run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
 from trueup.core.sampling import (
@@ -154,7 +154,8 @@ def test_halves_are_those_of_the_plain_loop(method: str, least: int, absurd: boo
     if absurd:
         x[np.flatnonzero(~np.isnan(x[:, 4]))[0], 4] = 1e6
     answers = Answers.of(x)
-    aggregate = run(find(method), answers)
+    # The plain loop knows of no biases that a first step has removed.
+    aggregate = run(Native(biases=False) if method == "native" else find(method), answers)
     sure, noise = moderated(answers, aggregate), worker_noise(answers)
     share = np.zeros_like(x)
     (block,) = answers.blocks()

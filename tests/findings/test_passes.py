@@ -21,7 +21,7 @@ BEFORE = 337
 ROUNDS = {
     ("trueup.algorithms.worker_fit", "fit_workers"),
     ("trueup.pipeline.auto_method", "choose"),
-    ("trueup.pipeline.auto_method", "loss_of"),
+    ("trueup.pipeline.auto_method", "losses_of"),
 }
 
 

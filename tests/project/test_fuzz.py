@@ -146,7 +146,9 @@ def test_any_keywords_of_estimate(x: Any, how: dict[str, Any]) -> None:
 def test_any_keywords_of_compare(x: Any, how: dict[str, Any]) -> None:
     board = attempt("compare", lambda: trueup.compare(x, **{"methods": ["mean", "crh"], **how}))
     if board is not None:
-        numbers = board[[each for each in board if each not in ("method", "shrink", "risk_se")]]
+        numbers = board[
+            [each for each in board if each not in ("method", "shrink", "auto", "risk_se")]
+        ]
         assert np.isfinite(numbers.to_numpy()).all(), board
         assert (numbers["behind"].iloc[0], numbers["behind"].min()) == (0.0, 0.0)
 

@@ -123,9 +123,15 @@ def test_biases_are_in_the_frame_of_the_workers() -> None:
     np.testing.assert_array_equal(workers["bias"], est.biases.value)
     np.testing.assert_array_equal(workers["bias_std_error"], est.biases.std_error)
     assert (workers["bias"].abs() > workers["bias_std_error"]).sum() >= 4
-    without = trueup.estimate(x)
-    assert "bias_std_error" not in without.workers.columns
+    found = trueup.estimate(x)
+    assert "bias_std_error" not in found.workers.columns
+    np.testing.assert_array_equal(found.workers["bias"], workers["bias"])
+    without = trueup.estimate(x, bias=False)
     assert without.workers["bias"].isna().all()
+    assert without.biases is None
+    none = trueup.estimate(sparse(11, n=8, m=60, bias=0.0), bias=True)
+    assert none.biases is None
+    assert none.workers["bias_std_error"].isna().all()
 
 
 @pytest.mark.parametrize("kind", FRAMES)

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 #: The versions, by the names that their vectors and weights begin with.
 MEAN, NORMAL, HEAVY = "mean_", "normal_", "heavy_"
+#: The vectors of truths and variances that the engine keeps of each.
+KEPT = {
+    MEAN: (vectors.MEAN_TRUTH, vectors.MEAN_VARIANCE),
+    NORMAL: (vectors.NORMAL_TRUTH, vectors.NORMAL_VARIANCE),
+    HEAVY: (vectors.HEAVY_TRUTH, vectors.HEAVY_VARIANCE),
+}
 #: Price of the heavy tails themselves, in log likelihood.
 HEAVY_PRICE = 1.0
 #: Versions with less than this share of the weight of the best are left out.
@@ -194,8 +200,8 @@ class Native(Algorithm):
         def visit(block: Block, kept: Kept) -> Visit:
             shares = [block.of_panel(row) for row in weight]
             used = [
-                (share, kept[vectors.VERSION_TRUTH + name], kept[vectors.VERSION_VARIANCE + name])
-                for name, share in zip((MEAN, NORMAL, HEAVY), shares, strict=True)
+                (share, kept[truth], kept[variance])
+                for (truth, variance), share in zip(KEPT.values(), shares, strict=True)
                 if share.any()
             ]
             t = sum(share * t for share, t, _ in used)
@@ -213,8 +219,7 @@ class Native(Algorithm):
                 }
             )
 
-        parts = (vectors.VERSION_TRUTH, vectors.VERSION_VARIANCE)
-        names = [part + name for name in (MEAN, NORMAL, HEAVY) for part in parts]
+        names = [name for pair in KEPT.values() for name in pair]
         engine.sweep(visit, reads=(vectors.MEDIAN, *names), answers=False)
 
     def truths(self, block: Block, state: State) -> Floats:
@@ -264,7 +269,8 @@ def _with_sample(engine: Engine, facts: Facts) -> Training:
 
 
 def _kept(name: str, t: Floats, v: Floats) -> dict[str, Floats]:
-    return {vectors.VERSION_TRUTH + name: t, vectors.VERSION_VARIANCE + name: v}
+    truth, variance = KEPT[name]
+    return {truth: t, variance: v}
 
 
 def _models(state: State) -> tuple[NoiseModel, NoiseModel]:

@@ -44,10 +44,10 @@ AGGREGATE = "base"
 #: Variance of the aggregate by the model of the algorithm itself, NaN where it has none. Written by
 #: `algorithms.driver`; read by `variance.plugin` and the pipeline.
 MODEL_VARIANCE = "variance"
-#: Truth and variance of one version of the native first step: followed by the name of the
-#: version; in units of the spread of the panel and
-#: relative to the median of the question. Written and read by `algorithms.native` alone.
-VERSION_TRUTH, VERSION_VARIANCE = "truth_", "variance_"
+#: Truth and variance in each version of the native first step, in units of the spread of the panel and relative to the
+#: median of the question. Written and read by `algorithms.native` alone.
+MEAN_TRUTH, NORMAL_TRUTH, HEAVY_TRUTH = "mean_truth", "normal_truth", "heavy_truth"
+MEAN_VARIANCE, NORMAL_VARIANCE, HEAVY_VARIANCE = "mean_v", "normal_v", "heavy_v"
 #: Mark: the variance of the answers is far above that of other questions. Written by `algorithms.screening`; read by
 #: the variance rules and `pipeline.split_halves`, to set the question aside.
 GROSS = "gross"

@@ -165,7 +165,7 @@ class AnswersNeeded:
 
 
 def answers_needed(
-    solution: Solution, noise: WorkerNoise, kind: str, target_se: float | None = None
+    solution: Solution, noise: WorkerNoise | None, kind: str, target_se: float | None = None
 ) -> AnswersNeeded:
     """Return which questions need more answers.
 
@@ -173,8 +173,8 @@ def answers_needed(
     ----------
     solution : Solution
         What both steps found.
-    noise : WorkerNoise
-        The noise of the workers.
+    noise : WorkerNoise or None
+        The noise of the workers; None: that of the first step itself.
     kind : str
         Library of the frame.
     target_se : float, optional
@@ -202,7 +202,7 @@ def answers_needed(
         raise TrueupError(
             f"found {quoted(target_se)}, must be a number above 0.", argument="target_se"
         )
-    s = _typical(noise)
+    s = _typical(solution, noise)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)
     fixed = total - own
@@ -230,8 +230,12 @@ def answers_needed(
     )
 
 
-def _typical(noise: WorkerNoise) -> float:
+def _typical(solution: Solution, noise: WorkerNoise | None) -> float:
     """Return the variance of an answer of a typical worker, including its bias unless biases were removed."""
+    if noise is None:
+        aggregate = solution.aggregate
+        judged = aggregate.facts.n_informative > 0
+        return float(np.median(aggregate.noise[judged])) if judged.any() else 0.0
     judged = noise.n_informative > 0
     if not judged.any():
         return 0.0

@@ -160,9 +160,13 @@ class Findings:
         """Which questions need more answers, and how many."""
 
         def find() -> AnswersNeeded:
-            bias, noise = self._solution.aggregate.bias, self._solution.second_step.noise
-            if noise is None:
-                noise = self._own_noise if bias is None else worker_noise(self._answers, bias=bias)
+            aggregate, noise = self._solution.aggregate, self._solution.second_step.noise
+            if aggregate.algorithm.concludes:
+                noise = None  # it knows the noise of the workers, without their biases
+            elif noise is None and aggregate.bias is None:
+                noise = self._own_noise
+            elif noise is None:
+                noise = worker_noise(self._answers, bias=aggregate.bias)
             return answers_needed(self._solution, noise, self._kind, self._options.target_se)
 
         return self._known("answers_needed", find, self._options.target_se)
@@ -270,8 +274,10 @@ class Findings:
     def _noise(self) -> WorkerNoise | None:
         """The noise of the workers from all answers, if it is known without looking at all of them again."""
         solution = self._solution
-        corrected = (solution.biases, solution.aggregate.bias, solution.calibration)
-        if all(part is None for part in corrected) and solution.second_step.noise is not None:
+        # The native method removes biases itself: the noise was computed with them, like that of findings.
+        unbiased = solution.biases is None and solution.aggregate.bias is None
+        as_given = unbiased or solution.aggregate.algorithm.concludes
+        if as_given and solution.calibration is None and solution.second_step.noise is not None:
             return solution.second_step.noise
         return self._own_noise if self._sees_all else None
 

@@ -12,7 +12,7 @@ back is `exp(t_j + s2/2)`, with s2 the variance of the logarithms of single answ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,7 @@ from trueup.pipeline.scaling import on_scale
 if TYPE_CHECKING:
     from typing import Self
 
+    from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats
@@ -59,15 +60,31 @@ class ScaleChoice:
     gain : array or None
         How much larger the log likelihood of logarithms is, for each panel; NaN where it was not looked at; None: the
         scale was not chosen here.
+    aggregate : Aggregate or None
+        The outcome of the native first step on the scale that was chosen, if it looked at all answers in memory.
     """
 
     scales: PanelScales
     gain: Floats | None = None
+    aggregate: Aggregate | None = None
 
     @classmethod
     def of(cls, scale: Scale) -> Self:
         """Return the choice of one scale for all panels."""
         return cls(PanelScales((scale,)))
+
+    def first_step(self, algorithm: Algorithm, engine: Engine, rounds: int) -> Aggregate | None:
+        """Return the outcome of a first step over an engine, where it has been computed for the comparison."""
+        known = self.aggregate
+        if known is None or algorithm != known.algorithm or rounds < (algorithm.max_updates or 0):
+            return None
+        for name, values in (
+            (vectors.OFFSET, known.offset),
+            (vectors.AGGREGATE, known.x),
+            (vectors.MODEL_VARIANCE, known.variance),
+        ):
+            engine.keep(name, values)
+        return replace(known, engine=engine)
 
     @property
     def said(self) -> str:
@@ -122,20 +139,23 @@ def compare_scales(engine: Engine, as_given: Scale, *, biases: bool = True) -> S
     possible = _possible(engine)
     gain = np.full(len(possible), np.nan)
     logarithms = Scale("proportional", as_given.bounds)
-    number = possible.astype(np.int64)
+    number, aggregate = possible.astype(np.int64), None
     if possible.any():
         sample = sample_questions(engine, 0, MOST_QUESTIONS)
         if sample.limit is not None:
             engine = MemoryEngine(engine.gather(sample.inside, sample.reads))
         algorithm = Native(biases=biases)
-        plain = _evidence(run(algorithm, engine))
-        scaled = on_scale(engine, PanelScales((as_given, logarithms), number))
-        aggregate = run(algorithm, scaled)
-        gain[possible] = (_evidence(aggregate) + _jacobian(aggregate) - plain)[possible]
+        scaled = run(algorithm, on_scale(engine, PanelScales((as_given, logarithms), number)))
+        of_logarithms = _evidence(scaled) + _jacobian(scaled)
+        plain = run(algorithm, engine)
+        gain[possible] = (of_logarithms - _evidence(plain))[possible]
+        if sample.limit is None and len(gain) == 1 and isinstance(engine, MemoryEngine):
+            aggregate = scaled if gain[0] > CLEAR else plain
     with np.errstate(invalid="ignore"):
         chosen = gain > CLEAR
     if len(chosen) == 1:
-        return ScaleChoice(PanelScales((logarithms if chosen[0] else as_given,)), gain)
+        scale = logarithms if chosen[0] else as_given
+        return ScaleChoice(PanelScales((scale,)), gain, aggregate)
     return ScaleChoice(PanelScales((as_given, logarithms), chosen.astype(np.int64)), gain)
 
 

@@ -101,15 +101,19 @@ def solve(
     first = choose_first_step(scaled, plan, bar, algorithm)
     algorithm, combined, pooling = first.algorithm, first.combined, first.pooling
     lesson = lesson_from_gold(combined, plan) if gold else None
-    aggregate = run(
-        algorithm,
-        combined,
-        train_on=lesson,
-        max_iter=plan.max_iter,
-        tol=plan.tol,
-        start=start,
-        callback=partial(_note, bar, algorithm.name),
-    )
+    aggregate = None
+    if combined is scaled and lesson is None:
+        aggregate = chosen.first_step(algorithm, combined, plan.max_iter)
+    if aggregate is None:
+        aggregate = run(
+            algorithm,
+            combined,
+            train_on=lesson,
+            max_iter=plan.max_iter,
+            tol=plan.tol,
+            start=start,
+            callback=partial(_note, bar, algorithm.name),
+        )
     bar.step(f"first step: {algorithm.name}")
     scales = with_average_worker(scaled, scales)
     if gold:
@@ -117,6 +121,7 @@ def solve(
     warnings = _warnings(aggregate)
     for text in warnings:
         warn(text)
+    own = aggregate.algorithm.concludes
     shrunk = second_step(
         combined.gather() if isinstance(combined, MemoryEngine) else None,
         aggregate,
@@ -124,7 +129,7 @@ def solve(
         plan.variance,
         groups=None if data is None or data.groups is None else data.groups.codes,
         covariates=None if data is None or data.covariates is None else data.covariates.values,
-        noise=first.noise if pooling is None and aggregate.bias is None else None,
+        noise=first.noise if pooling is None and (own or aggregate.bias is None) else None,
         biases=first.biases,
         prior_choice=prior_choice,
         seed=plan.seed,

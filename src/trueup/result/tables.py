@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
 #: Columns of the workers that may be unknown.
-UNKNOWN_OF_WORKERS = ("variance", "bias", "flag")
+UNKNOWN_OF_WORKERS = ("variance", "bias", "flag", "bias_std_error")
 #: Parts a question belongs to with less than this probability are not listed.
 SMALLEST_SHARE = 0.001
 
@@ -72,8 +72,11 @@ def worker_columns(est: Estimate) -> dict[str, Any]:
         "n_answers": facts.n_answers.astype(np.int64),
         "flag": est.findings.flags,
     }
-    if biases is not None:
-        columns["bias_std_error"] = biases.std_error
+    if (
+        est.request.plan.bias is True
+    ):  # not where the data decide: columns are to be the same for all data
+        unknown = np.full(facts.n_workers, np.nan)
+        columns["bias_std_error"] = unknown if biases is None else biases.std_error
     return columns
 
 
