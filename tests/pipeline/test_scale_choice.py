@@ -193,7 +193,7 @@ def test_disk_chooses_as_memory_does(tmp_path: Path) -> None:
     memory = trueup.estimate(tmp_path / "a.csv")
     with disk.estimate(tmp_path / "a.csv", tmp_path / "out.parquet") as est:
         assert est.diagnosis == memory.diagnosis
-        found = pd.DataFrame(est.questions).sort_values("question")
+        found = est.questions.to_pandas().sort_values("question")
     expected = pd.DataFrame(memory.questions).sort_values("question")
     for name in ("estimate", "lower", "upper", "base"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-9)
