@@ -20,6 +20,7 @@ from trueup.report.sections.report_data import (
     ReportData,
     extremes,
     named,
+    percent,
 )
 
 if TYPE_CHECKING:
@@ -126,9 +127,10 @@ def _intervals_figure(data: ReportData) -> Figure:
     title = f"The estimates range from {low} to {high}"
     if data.knows_intervals:
         title += f"; the typical interval is {data.say_margin(data.typical_margin)}"
-    moved = float(np.median(np.abs(data.moved)))
+    moved = float(np.median(np.abs(data.moved / est.base if data.is_relative else data.moved)))
     if moved > 0:
-        title += f" and the typical move by the second step is {data.say_size(moved)}"
+        size = percent(moved) if data.is_relative else data.say_size(moved)
+        title += f" and the typical move by the second step is {size}"
     note = "Sorted by estimate. Hover or tap for the numbers; the table below lists them all."
     if data.m > MOST_DRAWN:
         shown = f"the {HALF} least certain and the {HALF} others that moved most are shown"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 400
 MOST_CLASSES = 24
 FEW = 10  # numbers of answers that all are ticks
+ROUNDING = 1e-9  # relative differences that are none
 TITLE = "How far questions moved"
 
 
@@ -31,14 +32,16 @@ def moves_section(data: ReportData) -> Section | None:
         "only its own answers count, at 100% they do not count at all. "
     )
     counts = data.problem.counts.astype(np.float64)
-    errors = data.est.base_std_error
+    errors, unit = data.est.base_std_error, data.unit
+    if data.is_relative:
+        errors, unit = 100.0 * errors / data.est.base, "% of the value"
     all_have = f"All questions have {counted(int(counts[0]), 'answer')}"
     if np.ptp(counts) > 0:
         text += "The fewer and the noisier the answers to a question, the further it moves."
         figures = [_figure(data, counts, "answers to the question", by_answers=True)]
-    elif np.isfinite(errors).all() and np.ptp(errors) > 1e-9 * errors.max():
+    elif np.isfinite(errors).all() and np.ptp(errors) > ROUNDING * errors.max():
         text += f"{all_have}, so only the noise of the answers makes a difference."
-        title = f"standard error of the aggregate ({data.unit})"
+        title = f"standard error of the aggregate ({unit})"
         figures = [_figure(data, errors, title, by_answers=False)]
     else:
         share = percent(float(shrinkage.mean()))
@@ -118,7 +121,7 @@ def _figure(data: ReportData, by: Floats, title: str, *, by_answers: bool) -> Fi
         start, end = (
             counted(round(row["by"]), "answer")
             if by_answers
-            else f"a standard error of {number(row['by'])}"
+            else f"a standard error of {number(row['by'])}{'%' if data.is_relative else ''}"
             for row in (first, last)
         )
         finding = (

@@ -29,6 +29,9 @@ MOST_DRAWN = 60
 HALF = MOST_DRAWN // 2
 ON_AXIS = 26  # characters of a name beside a chart
 MOST_ROWS = 2000
+FAR_APART = (
+    30.0  # largest over smallest value from which on a common number of decimals says too little
+)
 ROWS_OF_MORE = 1000
 
 
@@ -142,7 +145,7 @@ class ReportData:
     @property
     def is_relative(self) -> bool:
         """Whether margins of error are shares of the estimate."""
-        return self.in_logarithms and bool((self.est.estimate > 0).all())
+        return self.in_logarithms and bool((np.minimum(self.est.estimate, self.est.base) > 0).all())
 
     def say_margin(self, value: float) -> str:
         """Write a margin of error in a sentence."""
@@ -180,7 +183,10 @@ class ReportData:
 
     @cached_property
     def places(self) -> int | None:
-        """Decimals of everything in answer units."""
+        """Decimals of everything in answer units; None where values differ so much that each needs its own."""
+        base = self.est.base
+        if self.is_relative and base.max() > FAR_APART * base.min():
+            return None
         return decimals(self.typical_error, float(np.abs(self.est.base).max(initial=0.0)))
 
     def rounded(self, values: Floats) -> list[Rounded]:
@@ -227,7 +233,7 @@ class ReportData:
     def inner_unit(self) -> str:
         """Title of an axis on the scale on which answers were combined."""
         if self.in_logarithms:
-            return "logarithms of the answers: 0.1 is about 10%"
+            return "logarithms of the answers"
         return f"{self.transform} of the answers" if self.transform else self.unit
 
     @property

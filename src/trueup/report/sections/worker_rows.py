@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.answers.scale import LOGARITHMS
 from trueup.report.names import shown
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 
 DOMINANT = 0.5  # share of the weight above which a worker decides nearly alone
 CLEAR = 1.96  # standard errors from which on a bias is clear
+MOST_LOG_VARIANCE = 100.0  # of logarithms; what is larger cannot be shown as a share
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerRows:
-    """The workers of an estimate, on the scale on which answers were combined.
+    """The workers of an estimate, on the scale on which answers were combined; of logarithms errors are per cent.
 
     Attributes
     ----------
@@ -45,10 +47,29 @@ class WorkerRows:
         return counts
 
     @cached_property
+    def variance(self) -> Floats:
+        """Variance of the errors on the scale on which answers were combined, NaN where unknown."""
+        variance: Floats = self.est.worker_columns["variance"]
+        return variance
+
+    @property
+    def in_logarithms(self) -> bool:
+        """Whether logarithms were combined: errors are shown as shares of the value."""
+        return self.est.solution.scale.transform in LOGARITHMS
+
+    def shown_deviation(self, variance: Floats) -> Floats:
+        """Return standard deviations as they are shown: those of logarithms as shares of the value, in per cent.
+
+        A factor whose logarithm has the variance s has the standard deviation `sqrt(exp(s) - 1)`, relative to its mean.
+        """
+        if not self.in_logarithms:
+            return np.sqrt(variance)
+        return 100.0 * np.sqrt(np.expm1(np.minimum(variance, MOST_LOG_VARIANCE)))
+
+    @cached_property
     def deviation(self) -> Floats:
         """Standard deviation of the errors, NaN where unknown."""
-        variance: Floats = self.est.worker_columns["variance"]
-        return np.sqrt(variance)
+        return self.shown_deviation(self.variance)
 
     @property
     def low(self) -> Floats:
@@ -70,7 +91,7 @@ class WorkerRows:
             np.divide(end, table.variance, out=unknown.copy(), where=table.variance > 0)
             for end in (table.variance_lower, table.variance_upper)
         )
-        return self.deviation * np.sqrt(low), self.deviation * np.sqrt(high)
+        return self.shown_deviation(self.variance * low), self.shown_deviation(self.variance * high)
 
     @property
     def biases_removed(self) -> bool:

@@ -85,7 +85,7 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
     )
     x: dict[str, Any] = {
         "type": "quantitative",
-        "title": f"typical error of an answer ({data.inner_unit})",
+        "title": f"typical error of an answer ({_unit(data)})",
         "scale": {"zero": True},
         "axis": chart_parts.side_axis(len(rows)),
     }
@@ -132,14 +132,20 @@ def _end(values: Floats, high: Floats) -> float:
 def _error_figure(data: ReportData, workers: WorkerRows) -> Figure:
     errors = workers.deviation[np.isfinite(workers.deviation)]
     best, worst = float(errors.min()), float(errors.max())
+
+    def say(error: float) -> str:
+        return f"{error:,.0f}% of the value" if data.in_logarithms else brief(error)
+
     if len(errors) == 1:
-        title = f"The worker's typical error is {brief(best)}."
+        title = f"The worker's typical error is {say(best)}."
     elif best > 0 and worst / best < 1.05:
-        title = f"All workers are about equally precise: their typical error is {brief(workers.typical)}."
+        title = (
+            f"All workers are about equally precise: their typical error is {say(workers.typical)}."
+        )
     else:
         title = (
-            f"The median worker's typical error is {brief(workers.typical)}; the best worker's is {brief(best)}, the "
-            f"worst worker's {brief(worst)}."
+            f"The median worker's typical error is {say(workers.typical)}; the best worker's is {say(best)}, the worst "
+            f"worker's {say(worst)}."
         )
     note = "Bar: interval of the typical error. Dashed line: the median worker."
     if len(errors) > MOST_DRAWN:
@@ -159,10 +165,9 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     rows = chart_parts.records(
         w=data.workers(order, ON_AXIS), **dict(zip(("bias", "low", "high"), ends, strict=True))
     )
-    unit = "% of the value" if data.in_logarithms else data.inner_unit
     x = {
         "type": "quantitative",
-        "title": f"bias ({unit}); positive: answers too high",
+        "title": f"bias ({_unit(data)}); positive: answers too high",
         "axis": chart_parts.side_axis(len(rows)),
     }
     bars = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
@@ -192,6 +197,11 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     if len(known) > len(order):
         note += f" The {len(order)} largest of {len(known):,} are shown."
     return Figure(title, spec, note)
+
+
+def _unit(data: ReportData) -> str:
+    """Return the unit of typical errors and biases."""
+    return "% of the value" if data.in_logarithms else data.inner_unit
 
 
 def _said_bias(data: ReportData, bias: Floats) -> Floats:
@@ -226,10 +236,12 @@ def worker_table(data: ReportData, workers: WorkerRows) -> PageTable:
     columns: dict[str, list[Any]] = {
         "worker": list(named(data.workers(indices))),
         "weight %": list(rounded(100.0 * workers.weight, 1)),
-        "typical error": list(rounded(workers.deviation)),
+        "typical error %" if data.in_logarithms else "typical error": list(
+            rounded(workers.deviation)
+        ),
         "from": list(rounded(workers.low)),
         "to": list(rounded(workers.high)),
-        "variance": (workers.deviation[indices] ** 2).tolist(),
+        "variance": workers.variance[indices].tolist(),
     }
     if np.isfinite(workers.bias).any():
         if data.in_logarithms:
