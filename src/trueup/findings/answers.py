@@ -6,7 +6,7 @@ if all of this holds:
 - its surprise, a tail probability, is small among all of them: the rule of Benjamini and Hochberg (Journal of the Royal
   Statistical Society B 1995) at 2%, and it is at most one in a thousand. Where all is well hardly anything is listed;
 - more than half of the answers of the question agree on another value, so that it is clear which of them is odd;
-- it is farther off than 2.5 times what is usual where answers differ, so that one step of a rating scale is not odd.
+- it is farther off than 2.2 times what is usual where answers differ, so that one step of a rating scale is not odd.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ SHOWN = 10
 #: Expected share of the listed answers that are in order, and the largest surprise of a listed one.
 FALSE_SHARE, LARGEST = 0.02, 1e-3
 #: Smallest distance from what would fit, relative to the usual one where answers differ.
-SMALLEST_SIZE = 2.5
+SMALLEST_SIZE = 2.2
 #: A changed answer fits well if one as far off is at least this likely.
-FITS = 0.05
+FITS = 0.003
 POWERS = (10, 100, 1000)
 SIGN = "wrong sign?"
 NO_THREE = (
@@ -125,12 +125,15 @@ class OddAnswers:
         question, worker = (
             quoted(str(ids.name(number))).strip('"') for ids in (self.question_ids, self.worker_ids)
         )
-        hint = self.hint[number]
-        text = (
-            f"question {question}, worker {worker}: {self.answer[number]:.10g} where about "
-            f"{_short(self.expected[number])} would fit ({_short(self.lower[number])} to "
-            f"{_short(self.upper[number])} expected; {_odds(self.surprise[number])})"
+        fits, low, high = (
+            _short(ends[number]) for ends in (self.expected, self.lower, self.upper)
         )
+        within = f"{low} to {high} expected; " if low != high else ""
+        text = (
+            f"question {question}, worker {worker}: {self.answer[number]:.10g} where about {fits} would fit "
+            f"({within}{_odds(self.surprise[number])})"
+        )
+        hint = self.hint[number]
         return text if hint is None else f"{text}: {hint}"
 
     def __str__(self) -> str:
@@ -171,7 +174,7 @@ def odd_answers(
     answers, counts = sample.answers, sample.answers.counts
     several = int((counts >= FEWEST_ANSWERS).sum())
     if not several:
-        raise TrueupError(NO_THREE, argument="answers")
+        raise TrueupError(NO_THREE)
     found = surprise(aggregate)
     places = np.flatnonzero(_listed(found))
     question = np.searchsorted(answers.indptr, places, side="right") - 1
