@@ -125,9 +125,7 @@ class OddAnswers:
         question, worker = (
             quoted(str(ids.name(number))).strip('"') for ids in (self.question_ids, self.worker_ids)
         )
-        fits, low, high = (
-            _short(ends[number]) for ends in (self.expected, self.lower, self.upper)
-        )
+        fits, low, high = (_short(ends[number]) for ends in (self.expected, self.lower, self.upper))
         within = f"{low} to {high} expected; " if low != high else ""
         text = (
             f"question {question}, worker {worker}: {self.answer[number]:.10g} where about {fits} would fit "

@@ -33,6 +33,7 @@ from trueup.algorithms.answer_spread import NORMAL as NORMAL_DEVIATION
 from trueup.algorithms.native import HEAVY, NORMAL
 from trueup.algorithms.noise_models import FREEDOM, NoiseModel, in_units
 from trueup.algorithms.worker_learning import HEAVY_FREEDOM, Learned
+from trueup.core.arrays import rectangles
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 #: Fewest answers of a question: of two that differ nobody knows which is wrong.
 FEWEST_ANSWERS = 3
-#: Standard deviations within which an answer supports the value that another one is compared with.
-SUPPORTS = 3.0
+#: An answer supports the value that another one is compared with if it is within so many standard deviations of it, or
+#: so many times closer to it than the other one.
+SUPPORTS, CLOSER = 3.0, 5.0
 #: Steps of EM, answers that it looks at, and the scale of gross errors.
 STEPS, MOST_FITTED, GROSS = 20, 20_000, 10.0
 #: Smallest share of gross errors, at which EM starts from and cannot get stuck.
@@ -68,7 +70,7 @@ class Surprise:
     judged : array
         Whether the question has at least three answers.
     supported : array
-        Whether more than half of the answers of the question, this one not counted, agree on another value.
+        Whether more than half of the answers of the question agree on another value.
     size : array
         Distance from the expectation, in typical distances of answers from the median of their question.
     """
@@ -132,6 +134,7 @@ def surprise(aggregate: Aggregate) -> Surprise:
                 "worker": block.workers.astype(np.float64),
                 "count": block.spread(counts),
                 "others": block.spread(block.by_question(near)) - near,
+                "majority": block.spread(_reach_of_most(block, np.abs(rest))),
                 "others_error": block.spread(block.by_question(share * share * error))
                 - share * share * error,
                 "base": block.spread(block.centre + median),
@@ -179,9 +182,19 @@ def surprise(aggregate: Aggregate) -> Surprise:
         freedom=freedom,
         p_value=np.where(judged, _two_sided(z, freedom), 1.0),
         judged=judged,
-        supported=rows["others"] > 0.5 * rows["count"],
+        supported=(rows["others"] > 0.5 * rows["count"])
+        | (np.abs(rest) > CLOSER * rows["majority"]),
         size=_size(np.abs(difference), rows["distance"]),
     )
+
+
+def _reach_of_most(block: Block, distance: Floats) -> Floats:
+    """Return for each question the smallest distance within which more than half of its answers are."""
+    reach = np.empty(block.n_questions)
+    for rows, positions in rectangles(block.indptr):
+        middle = positions.shape[1] // 2
+        reach[rows] = np.partition(distance[positions], middle, axis=1)[:, middle]
+    return reach
 
 
 def _prior_weight(learned: Learned) -> Floats:
