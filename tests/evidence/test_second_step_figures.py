@@ -269,7 +269,7 @@ def test_auto_is_nearly_as_good_as_the_best_first_step_on_simulated_answers() ->
     assert max(found) <= 1.15
 
 
-def test_auto_turns_to_robust_steps_where_single_answers_are_absurd() -> None:
+def test_native_is_robust_where_single_workers_are_absurd() -> None:
     """20 questions of five answers by 100 workers, a fifth of them with a 100-fold standard deviation; 100 panels."""
     rng = np.random.default_rng(1)
     wild = np.where(rng.random(100 * 100) < 0.2, 1e4, 1.0)
@@ -278,8 +278,9 @@ def test_auto_turns_to_robust_steps_where_single_answers_are_absurd() -> None:
     )
     each, auto = risks(answers, truth)
     best = min(each.values())
-    assert each["native"] > 5 * best
-    assert auto <= 3 * best
+    assert each["mean"] > 5 * best
+    assert each["native"] <= 1.1 * best
+    assert auto <= 1.5 * best
 
 
 # Real answers
@@ -346,7 +347,7 @@ def test_populations_on_a_log_scale(data_folder: Path) -> None:
     """Three answers each, mean over m: standard error .02 for the mean, .05 for CRH and CATD."""
     source = real(data_folder, "population", sparse=True, transform="log1p")
     found = ratios(source, (3,), ("mean", "native", "crh", CATD(preset="paper")))
-    for method, high in {"mean": 0.6, "native": 0.6, "crh": 1.1, "catd": 1.1}.items():
+    for method, high in {"mean": 0.6, "native": 0.75, "crh": 1.1, "catd": 1.1}.items():
         assert np.mean([ratio for _, name, ratio, _ in found if name == method]) <= high
 
 
@@ -355,7 +356,7 @@ def test_auto_is_nearly_as_good_as_the_best_first_step_on_real_answers(data_fold
     found = [
         behind(*real(data_folder, name).draw(60, 5, 24, 3)) for name in ("pies", "dots", "emotions")
     ]
-    assert np.mean(found) <= 1.04
+    assert np.mean(found) <= 1.06
     assert max(found) <= 1.15
 
 

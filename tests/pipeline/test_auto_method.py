@@ -189,7 +189,7 @@ def test_full_agreement_leaves_the_default() -> None:
 def test_reasons_say_by_how_much() -> None:
     kept = choose(Answers.of(panel(6, n=6, m=30, kind="unlike", share=1.0)))
     assert kept.chosen[0] == 0
-    assert kept.reason == "held-out workers are not predicted clearly better by mean"
+    assert kept.reason == "the plain mean does not predict held-out workers clearly better"
     x = piled_up()
     found = choose(Answers.of(x))
     best = int(found.chosen[0])

@@ -257,7 +257,7 @@ def test_the_diagnosis_tells_the_story() -> None:
     said = est.diagnosis
     text = str(said)
     assert said.method == "native"
-    assert said.why == "held-out workers are not predicted clearly better by mean"
+    assert said.why == "the plain mean does not predict held-out workers clearly better"
     assert text.startswith(f"method native ({said.why}), shrink adaptive")
     moved = f"{est.shrinkage.mean():.1%} of the way toward the overall mean"
     assert moved in said.second_step

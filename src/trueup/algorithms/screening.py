@@ -31,6 +31,8 @@ GROSS = 100.0
 FEWEST_QUESTIONS = 5
 #: A single answer makes a question gross if the other answers have at most this share of its sum of squares.
 REST_SHARE = 0.05
+#: What the engine keeps of gross questions.
+MARKS = (vectors.GROSS, vectors.ABSURD, vectors.OTHERS_LOWEST, vectors.OTHERS_HIGHEST)
 #: Seed for the sample of questions of a very large problem.
 SEED = 0
 #: Biases whose variance is below this share of the noise are rounding error.
@@ -51,9 +53,8 @@ class Screening:
         Facts about these answers; `pool` is their pooled variance.
     n_gross : int
         Number of gross questions.
-    marks : pair of arrays
-        Above 0 for gross questions, and for those that a single answer made gross. The engine keeps them as
-        `vectors.GROSS` and `vectors.ABSURD`.
+    marks : dict of arrays
+        What the engine keeps of gross questions: `vectors.GROSS`, `ABSURD`, `OTHERS_LOWEST` and `OTHERS_HIGHEST`.
     freedom : array
         `f_i = sum_j (1 - 1/k_j)` of each worker: degrees of freedom of its residuals from the means.
     """
@@ -61,22 +62,22 @@ class Screening:
     engine: Engine
     facts: Facts
     n_gross: int
-    marks: tuple[Floats, Floats]
+    marks: dict[str, Floats]
     freedom: Floats
 
     @property
     def gross(self) -> Bools:
         """Whether each question is gross."""
-        return self.marks[0] > 0
+        return self.marks[vectors.GROSS] > 0
 
     @property
     def absurd(self) -> Bools:
         """Whether a single answer made the question gross."""
-        return self.marks[1] > 0
+        return self.marks[vectors.ABSURD] > 0
 
     def keep_in(self, engine: Engine) -> None:
         """Store the marks in an engine again, in case others have replaced them."""
-        for name, mark in zip((vectors.GROSS, vectors.ABSURD), self.marks, strict=True):
+        for name, mark in self.marks.items():
             engine.keep(name, mark)
 
     @property
@@ -92,6 +93,8 @@ def screen(engine: Engine, facts: Facts, *, skip: Collection[str] = ()) -> Scree
         n_gross = 0
         engine.keep(vectors.GROSS, 0.0)
         engine.keep(vectors.ABSURD, 0.0)
+        engine.keep(vectors.OTHERS_LOWEST, np.nan)
+        engine.keep(vectors.OTHERS_HIGHEST, np.nan)
     else:
         n_gross = mark_gross_questions(engine)
     screened = engine
@@ -117,7 +120,7 @@ def screen(engine: Engine, facts: Facts, *, skip: Collection[str] = ()) -> Scree
             return block.adjusted(bias[block.worker_slice], aside)
 
         screened = engine.changed(adjust, reads=(vectors.GROSS,))
-    marks = engine.kept(vectors.GROSS), engine.kept(vectors.ABSURD)
+    marks = {name: engine.kept(name) for name in MARKS}
     return Screening(screened, facts, n_gross, marks, freedom)
 
 
@@ -168,11 +171,32 @@ def mark_gross_questions(engine: Engine) -> int:
             questions={vectors.GROSS: gross, vectors.ABSURD: gross * kept[vectors.SINGLE_OUTLIER]},
         )
 
-    return int(
-        engine.sweep(
-            mark, reads=(vectors.SCREENED_VARIANCE, vectors.SINGLE_OUTLIER), answers=False
-        ).panel_sums.sum()
-    )
+    reads = (vectors.SCREENED_VARIANCE, vectors.SINGLE_OUTLIER)
+    n_gross = int(engine.sweep(mark, reads=reads, answers=False).panel_sums.sum())
+    if n_gross:
+        engine.sweep(_range_of_others, reads=(vectors.ABSURD,))
+    else:
+        engine.keep(vectors.OTHERS_LOWEST, np.nan)
+        engine.keep(vectors.OTHERS_HIGHEST, np.nan)
+    return n_gross
+
+
+def _range_of_others(block: Block, kept: Kept) -> Visit:
+    """Keep the range of the answers to absurd questions without the farthest one (of two, neither is)."""
+    absurd = kept[vectors.ABSURD] > 0
+    lowest, highest = np.full((2, block.n_questions), np.nan)
+    part = block.part(absurd)
+    low, high = np.empty((2, part.n_questions))
+    for rows, positions in rectangles(part.indptr):
+        ordered = np.sort(part.values[positions], axis=1)
+        mean = ordered.mean(axis=1)
+        too_high = ordered[:, -1] - mean > mean - ordered[:, 0]
+        last = ordered.shape[1] - 1
+        several = last >= 2
+        low[rows] = np.where(several & ~too_high, ordered[:, min(1, last)], ordered[:, 0])
+        high[rows] = np.where(several & too_high, ordered[:, max(last - 1, 0)], ordered[:, last])
+    lowest[absurd], highest[absurd] = part.centre + low, part.centre + high
+    return Visit(questions={vectors.OTHERS_LOWEST: lowest, vectors.OTHERS_HIGHEST: highest})
 
 
 def _limits(variance: Floats, borders: Ints) -> Floats:

@@ -53,6 +53,9 @@ MEAN_VARIANCE, NORMAL_VARIANCE, HEAVY_VARIANCE = "mean_v", "normal_v", "heavy_v"
 GROSS = "gross"
 #: Mark: a single answer makes a gross question gross. Written and read like `GROSS`.
 ABSURD = "absurd"
+#: Lowest and highest answer of an absurd question without the farthest one, NaN for other questions. Written like
+#: `ABSURD`; read by `pipeline.shrink`: the question moves no further than its own other answers.
+OTHERS_LOWEST, OTHERS_HIGHEST = "others_lowest", "others_highest"
 #: Variance of the answers around their mean, and mark that a single answer makes most of it. Both written and read by
 #: `algorithms.screening` alone.
 SCREENED_VARIANCE, SINGLE_OUTLIER = "within", "one"

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from trueup.variance.bias import Biases
 
 
+#: What the engine keeps of questions that a single answer made gross.
+OF_ABSURD = (vectors.OTHERS_LOWEST, vectors.OTHERS_HIGHEST)
+
+
 def second_step(
     answers: Answers | None,
     aggregate: Aggregate,
@@ -182,7 +186,7 @@ def _move(
         sure.interval,
         *beside.reads,
         *([vectors.BIAS_VARIANCE] if extra else []),
-        *([sure.aside] if sure.aside else []),
+        *([sure.aside, *OF_ABSURD] if sure.aside else []),
     ]
 
     def move(kept: Kept, lonely: Bools, panels: Ints) -> Kept:
@@ -193,12 +197,10 @@ def _move(
         x = kept[vectors.AGGREGATE]
         known = {"v_interval": v_interval, **beside.arguments(kept)}
         found = prior.posterior(x, v, panels=panels, **known)
-        # What is known exactly stays where it is, and so does what is unlike the others.
+        found = _held_back(found, x, v_interval, kept, sure.aside) if sure.aside else found
+        # What is known exactly stays where it is.
         exact = (v_interval == 0) & ~unknown & (found.shrinkage < 1)
-        gross = kept[sure.aside] > 0 if sure.aside else np.zeros(len(x), dtype=bool)
-        variance = np.where(exact, 0.0, np.where(gross, v_interval, found.variance))
-        variance = np.where(unknown, kept[vectors.VARIANCE], variance)
-        stays = exact | (gross & ~unknown)
+        variance = np.where(unknown, kept[vectors.VARIANCE], np.where(exact, 0.0, found.variance))
         before = kept[sure.interval]
         if extra:
             variance, before = (
@@ -206,10 +208,10 @@ def _move(
                 before + kept[vectors.BIAS_VARIANCE],
             )
         return {
-            vectors.POSTERIOR_MEAN: np.where(stays, x, found.mean),
+            vectors.POSTERIOR_MEAN: np.where(exact, x, found.mean),
             vectors.POSTERIOR_VARIANCE: variance,
             vectors.AGGREGATE_VARIANCE: before,
-            vectors.SHRINKAGE: np.where(stays, 0.0, found.shrinkage),
+            vectors.SHRINKAGE: np.where(exact, 0.0, found.shrinkage),
             vectors.UNKNOWN: unknown.astype(np.float64),
         }
 
@@ -246,6 +248,27 @@ def _move(
 
     sweep = engine.sweep(visit, reads=names, answers=False)
     return Totals.of(sweep.panel_sums, sweep.panel_peaks)
+
+
+def _held_back(
+    found: Posterior, x: Floats, v_interval: Floats, kept: Kept, aside: str
+) -> Posterior:
+    """Return a posterior in which gross questions stay where they are.
+
+    Their answers scatter far more than those of others, often because their values are large: then the others say
+    nothing about them. A question that a single answer made gross moves, but no further than its own other answers.
+    """
+    low, high = (kept[name] for name in OF_ABSURD)
+    absurd = ~np.isnan(low)
+    mean = np.clip(found.mean, np.where(absurd, low, x), np.where(absurd, high, x))
+    held = (kept[aside] > 0) & (~absurd | (mean != found.mean))
+    way = found.mean - x
+    share = np.divide(mean - x, way, out=np.zeros(len(x)), where=held & (way != 0))
+    return Posterior(
+        np.where(held, mean, found.mean),
+        np.where(held, v_interval, found.variance),
+        np.where(held, share * found.shrinkage, found.shrinkage),
+    )
 
 
 def _certainty(

@@ -69,4 +69,6 @@ class Certainty:
         engine.keep(vectors.VARIANCE, self.v)
         engine.keep(vectors.INTERVAL_VARIANCE, self.v_interval)
         engine.keep(vectors.GROSS, self.marks)
+        engine.keep(vectors.OTHERS_LOWEST, np.nan)  # no single answer is to blame
+        engine.keep(vectors.OTHERS_HIGHEST, np.nan)
         return replace(self, interval=vectors.INTERVAL_VARIANCE, aside=vectors.GROSS)

@@ -67,7 +67,7 @@ class WorkerNoise:
         """Return the certainty of the `vectors.VARIANCE` and `INTERVAL_VARIANCE` that an engine keeps."""
         marks = np.broadcast_to(0.0, (engine.problem.n_questions,))
         if self.screening.n_gross:
-            marks = self.screening.marks[0]
+            marks = self.screening.marks[vectors.GROSS]
         return Certainty(
             engine.kept(vectors.VARIANCE),
             engine.kept(vectors.INTERVAL_VARIANCE),
