@@ -113,7 +113,7 @@ def test_intervals_hold_as_many_answers_as_they_say() -> None:
     for seed in range(20):
         found = surprise(run(Native(), trueup.Answers.of(plain(12, 60, 6, seed, spread=0.4))))
         inside, total = inside + int((found.p_value > 0.05).sum()), total + len(found.z)
-    assert inside / total == pytest.approx(0.955, abs=0.012)
+    assert 0.943 < inside / total < 0.967
 
 
 # -- what is found ---------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_noisy_and_biased_workers_are_not_odd() -> None:
 def test_one_absurd_answer_does_not_make_its_neighbours_odd() -> None:
     for answers in (3, 4, 8):
         x = plain(answers, 40, answers, seed=6)
-        x[:, 5] = np.where(np.arange(answers) == 1, 1e6, 4.0 * x[:, 5])
+        x[1, 5] = 1e6
         assert places(odd(x)) == [(5, 1)]
 
 
@@ -212,6 +212,8 @@ def test_nothing_is_said_where_no_majority_agrees() -> None:
     two_and_two[2:, 5] += 1000.0
     all_apart[:, 5] = [0.0, 1000.0, 2000.0]
     assert len(odd(two_and_two)) == len(odd(all_apart)) == 0
+    all_apart[:, 5] = [0.0, 8.0, 2000.0]  # two that differ a little, and one that is absurd
+    assert places(odd(all_apart)) == [(5, 2)]
     x = plain(5, 40, 5, seed=6)
     x[3:, 5] += 1000.0
     assert sorted(places(odd(x))) == [(5, 3), (5, 4)]
@@ -228,8 +230,7 @@ def test_a_step_of_a_rating_scale_is_not_odd_and_the_other_end_is() -> None:
 
 
 def test_where_all_agree() -> None:
-    x = np.tile(np.arange(10.0, 30.0), (4, 1))
-    assert len(odd(x)) == 0
+    assert len(odd(x := np.tile(np.arange(10.0, 30.0), (4, 1)))) == 0
     x[1, 3] = 130.0
     found = odd(x)
     assert places(found) == [(3, 1)]
@@ -245,8 +246,7 @@ def test_two_answers_and_one_worker() -> None:
         assert "Answers that do not fit" not in str(findings)
     x = plain(4, 20, 4, seed=2)
     x[2:, :5] = np.nan
-    x[1, 0] = 1e6  # of two, either could be wrong
-    x[3, 9] = 1e6
+    x[1, 0] = x[3, 9] = 1e6  # of the two answers to the first question, either could be wrong
     found = odd(x)
     assert places(found) == [(9, 3)]
     assert found.n_judged == 60
@@ -282,8 +282,8 @@ def test_order_and_names_do_not_matter() -> None:
     shuffled = odd(frame.sample(frac=1, random_state=1)).frame
     renamed = odd(frame.assign(worker="x" + frame["worker"].str[::-1])).frame
     renamed["worker"] = renamed["worker"].str[:0:-1]
-    for other in (shuffled, renamed):
-        pd.testing.assert_frame_equal(other, found, rtol=1e-8)
+    pd.testing.assert_frame_equal(shuffled, found, rtol=1e-8)
+    pd.testing.assert_frame_equal(renamed, found, rtol=1e-8)
 
 
 def test_any_first_step_gives_nearly_the_same() -> None:
