@@ -150,16 +150,14 @@ def test_shifted_points_and_signs_are_found_and_named(factor: float) -> None:
 
 
 def test_swapped_digits_are_found() -> None:
-    hits = 0
     for seed in range(10):
         x = heights(seed)
         worker, question = np.argwhere(~np.isnan(x))[7 * seed].tolist()
         text = str(int(x[worker, question]))
         x[worker, question] = float(text[1] + text[0] + text[2:])  # 172 becomes 712
         found = odd(x)
-        hits += places(found)[:1] == [(question, worker)]
+        assert places(found)[0] == (question, worker)
         assert found.hint[0] is None
-    assert hits == 10
 
 
 def test_many_errors_are_all_found() -> None:
@@ -230,7 +228,8 @@ def test_a_step_of_a_rating_scale_is_not_odd_and_the_other_end_is() -> None:
 
 
 def test_where_all_agree() -> None:
-    assert len(odd(x := np.tile(np.arange(10.0, 30.0), (4, 1)))) == 0
+    x = np.tile(np.arange(10.0, 30.0), (4, 1))
+    assert places(odd(x)) == []
     x[1, 3] = 130.0
     found = odd(x)
     assert places(found) == [(3, 1)]
