@@ -129,7 +129,9 @@ def inner_axis(scale: Scale) -> dict[str, Any]:
     }.get(scale.transform or "")
     axis: dict[str, Any] = {"tickCount": TICKS}
     if back:
-        axis["labelExpr"] = f"format({back}, '.3~g')"
+        # Plain digits as far as they can be read.
+        plain = f"abs({back}) >= 1e-4 && abs({back}) < 1e7"
+        axis["labelExpr"] = f"format({back}, {plain} ? ',.3~r' : '.3~g')"
     return axis
 
 

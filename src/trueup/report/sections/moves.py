@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 400
 MOST_CLASSES = 24
 FEW = 10  # numbers of answers that all are ticks
-ROUNDING = 1e-9  # relative differences that are none
+ALIKE = 0.01  # relative differences of standard errors that are not worth a chart
 TITLE = "How far questions moved"
 
 
@@ -39,13 +39,13 @@ def moves_section(data: ReportData) -> Section | None:
     if np.ptp(counts) > 0:
         text += "The fewer and the noisier the answers to a question, the further it moves."
         figures = [_figure(data, counts, "answers to the question", by_answers=True)]
-    elif np.isfinite(errors).all() and np.ptp(errors) > ROUNDING * errors.max():
+    elif np.isfinite(errors).all() and np.ptp(errors) > ALIKE * errors.max():
         text += f"{all_have}, so only the noise of the answers makes a difference."
         title = f"standard error of the aggregate ({unit})"
         figures = [_figure(data, errors, title, by_answers=False)]
     else:
         share = percent(float(shrinkage.mean()))
-        text += f"{all_have} and are equally certain, so all moved equally far: {share} of the way."
+        text += f"{all_have} and are about equally certain, so all moved about equally far: {share} of the way."
         figures = []
     return Section(TITLE, text=text, figures=figures)
 

@@ -241,7 +241,9 @@ def worker_table(data: ReportData, workers: WorkerRows) -> PageTable:
         ),
         "from": list(rounded(workers.low)),
         "to": list(rounded(workers.high)),
-        "variance": workers.variance[indices].tolist(),
+        "variance of logarithms" if data.in_logarithms else "variance": workers.variance[
+            indices
+        ].tolist(),
     }
     if np.isfinite(workers.bias).any():
         if data.in_logarithms:
