@@ -29,8 +29,8 @@ VERSIONS = {
     NORMAL: "unequal workers",
     HEAVY: "unequal workers with some answers far off",
 }
-#: Weights of models below which they are not worth mentioning, and from which on they decide.
-NOTICEABLE, MOSTLY = 0.01, 0.9
+#: Weights of models below which they are not worth mentioning, and from which on they prevail.
+NOTICEABLE, MOSTLY = 0.01, 0.5
 
 
 @dataclass(frozen=True, eq=False)
