@@ -50,8 +50,8 @@ show("every subject rates every clip:", everybody)
 show("five subjects rate each clip:", five_each)
 
 # --- Who is harsh, and how sure is that? ------------------------------------------------------------------------------
-# The table est.workers has the bias of each subject, est.findings.workers also how sure it is: a bias of less than twice
-# its standard error may well be chance, and is subtracted only in part.
+# The table est.workers has the bias of each subject, est.findings.workers also how sure it is: a bias of less than
+# twice its standard error may well be chance, and is subtracted only in part.
 standard = trueup.estimate(five_each, method="subject_bias", bounds=(1, 5))
 shrunk = trueup.estimate(five_each, bounds=(1, 5))
 by_standard = np.array(standard.workers["bias"])

@@ -205,3 +205,15 @@ def test_without_overlap_nothing_is_moved() -> None:
     )
     assert (given.shrinkage > 0).all()
     assert np.isfinite(given.lower).all()
+
+
+@pytest.mark.parametrize("method", ["mean", "median", "native"])
+def test_without_a_second_step_an_absurd_answer_moves_nothing(method: str) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(0.0, 1.0, (6, 30))
+    x[2, 7] = 900.0
+    first = trueup.estimate(x, method, "none")
+    assert first.shrinkage.tolist() == [0.0] * 30
+    assert first.estimate.tolist() == first.base.tolist()
+    if method == "mean":
+        assert first.estimate == pytest.approx(x.mean(axis=0))

@@ -260,7 +260,8 @@ def _held_back(
     """
     low, high = (kept[name] for name in OF_ABSURD)
     absurd = ~np.isnan(low)
-    mean = np.clip(found.mean, np.where(absurd, low, x), np.where(absurd, high, x))
+    low, high = np.where(absurd, np.minimum(low, x), x), np.where(absurd, np.maximum(high, x), x)
+    mean = np.clip(found.mean, low, high)
     held = (kept[aside] > 0) & (~absurd | (mean != found.mean))
     way = found.mean - x
     share = np.divide(mean - x, way, out=np.zeros(len(x)), where=held & (way != 0))
