@@ -9,13 +9,17 @@ import numpy as np
 from trueup.errors import counted
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name
+from trueup.report.names import shown
 from trueup.report.page import Section
 from trueup.report.parts import Callout, Cards, Lists, Paragraphs, Points
-from trueup.report.sections.report_data import ReportData, percent, sentence
+from trueup.report.sections.report_data import ReportData, brief, percent, sentence
+from trueup.report.sections.worker_rows import isolated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trueup.findings.agreement import Agreement
+    from trueup.findings.answers import OddAnswers
     from trueup.report.parts import Part
     from trueup.report.sections.worker_rows import WorkerRows
 
@@ -92,14 +96,24 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
             f"{_interval_meaning(data)} {sentence(data.est.diagnosis.gold)}".rstrip(),
         ),
     ]
+    if data.agreement is not None:
+        points.append(("Do the workers agree?", _agreement(data, data.agreement)))
     for question, finding in (
-        ("Do the workers agree?", data.agreement),
         ("Are their errors independent?", data.correlated),
         ("Are more answers needed?", data.answers_needed),
     ):
         if finding is not None:
             points.append((question, finding.summary))
     return points
+
+
+def _agreement(data: ReportData, agreement: Agreement) -> str:
+    """Say how well workers agree, and that a few absurd answers can hide it."""
+    if not data.odd_answers:
+        return agreement.summary
+    count = counted(len(data.odd_answers), "answer")
+    do_not, are = ("does", "is") if len(data.odd_answers) == 1 else ("do", "are")
+    return f"{agreement.summary} The {count} that {do_not} not fit {are} included and may lower this a lot."
 
 
 def _read(data: ReportData) -> str:
@@ -182,6 +196,8 @@ def _lists(data: ReportData, workers: WorkerRows) -> Sequence[tuple[str, Entries
     if data.est.shrinkage.any():
         moves = _moved_questions(data)
         lists.append(("Questions moved most", moves or [("No question", "moved noticeably")]))
+    if data.odd_answers:
+        lists.append(("Answers that do not fit", _odd_answers(data.odd_answers)))
     indices = workers.to_look_at[:LISTED]
     remarks: Entries = [
         (Name(name), "; ".join(workers.remarks[i]))
@@ -189,6 +205,20 @@ def _lists(data: ReportData, workers: WorkerRows) -> Sequence[tuple[str, Entries
     ]
     lists.append(("Workers to look at", remarks or [("Nobody", "stands out")]))
     return lists
+
+
+def _odd_answers(odd: OddAnswers) -> Entries:
+    """Return the most surprising answers, with what would fit instead."""
+    entries: Entries = []
+    for number in range(min(len(odd), LISTED)):
+        question, worker = (shown(ids.name(number)) for ids in (odd.question_ids, odd.worker_ids))
+        answer, expected = brief(odd.answer[number]), brief(odd.expected[number])
+        text = f"worker {isolated(worker)} answered {answer}; about {expected} would fit"
+        hint = odd.hint[number]
+        entries.append((Name(question), text if hint is None else f"{text} ({hint})"))
+    if len(odd) > LISTED:
+        entries.append((f"{len(odd) - LISTED:,} more", "est.findings.answers lists all of them"))
+    return entries
 
 
 def _uncertain_questions(data: ReportData) -> Entries:

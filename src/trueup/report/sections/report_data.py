@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Problem
     from trueup.findings.agreement import Agreement
+    from trueup.findings.answers import OddAnswers
     from trueup.findings.answers_needed import AnswersNeeded
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.findings.worker_table import WorkerTable
@@ -92,6 +93,11 @@ class ReportData:
         if agreement is None or not np.isfinite([agreement.one.value, agreement.mean.value]).all():
             return None
         return agreement
+
+    @property
+    def odd_answers(self) -> OddAnswers | None:
+        """Single answers that do not fit what others say about the same question."""
+        return self.est.findings.answers if self.is_single else None
 
     @property
     def answers_needed(self) -> AnswersNeeded | None:

@@ -132,7 +132,7 @@ class WorkerRows:
         if self.table is None:
             remarks = [[] if flag is None else [flag] for flag in self.est.findings.flags]
         else:
-            remarks = [self.table.remarks(i, _isolated) for i in range(len(self.weight))]
+            remarks = [self.table.remarks(i, isolated) for i in range(len(self.weight))]
         for i in np.flatnonzero(self.dominant).tolist():
             remarks[i].append(f"has {self.weight[i]:.0%} of the weight and decides nearly alone")
         return remarks
@@ -154,6 +154,6 @@ class WorkerRows:
         return np.argsort(-key, kind="stable")
 
 
-def _isolated(name: object) -> str:
+def isolated(name: object) -> str:
     """Write an id so that its writing direction does not affect the words around it."""
     return f"\u2068{shown(name, 40)}\u2069"

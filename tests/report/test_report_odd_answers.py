@@ -1,0 +1,44 @@
+"""The report names single answers that do not fit, and says that agreement suffers from them."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import trueup
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("altair", reason='needs pip install "trueup[report]"')
+
+
+def text_of(x: np.ndarray, path: Path) -> str:
+    """Return the words of the report of an estimate."""
+    html = trueup.estimate(x).report(path).read_text("utf-8")
+    return re.sub(r"\s+", " ", re.sub("[\u2068\u2069]|<[^>]*>", "", unescape(html)))
+
+
+def test_typing_errors_are_listed_with_what_would_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    x = np.round(rng.normal(172.0, 8.0, 40) + rng.normal(0.0, 3.0, (8, 40)))
+    text = text_of(x, tmp_path / "clean.html")
+    assert "Do the workers agree?" in text
+    assert "not fit" not in text
+    x[3, 17] *= 10.0
+    said, fits = f"{x[3, 17]:,.0f}", np.delete(x[:, 17], 3).mean()
+    text = text_of(x, tmp_path / "typed.html")
+    found = re.search(
+        rf"17 ?worker 3 answered {said}; about (\d+) would fit \(a factor of 10", text
+    )
+    assert found
+    assert abs(float(found[1]) - fits) < 6.0
+    assert "The 1 answer that does not fit is included and may lower this a lot." in text
+    x[2, 5:12] *= 10.0
+    text = text_of(x, tmp_path / "many.html")
+    assert "The 8 answers that do not fit are included" in text
+    assert re.search("3 more ?est.findings.answers lists all of them", text)
