@@ -85,7 +85,7 @@ def held_out_losses(
 def auto_choice(
     a: Any, candidates: dict[str, Fit], splits: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """The native first step, or another that predicts held-out workers better by more than a standard error.
+    """The native first step, or another that predicts held-out workers better by more than half a standard error.
 
     Both difference and standard error are means over splits of the workers into folds.
     """
@@ -96,6 +96,6 @@ def auto_choice(
         loss[name] = float(np.mean([losses[name].sum() for losses in all_losses]))
         gaps = [losses["native"] - losses[name] for losses in all_losses]
         error[name] = float(np.mean([math.sqrt(float((gap**2).sum())) for gap in gaps]))
-    better = [name for name in candidates if loss["native"] - loss[name] > error[name]]
+    better = [name for name in candidates if loss["native"] - loss[name] > 0.5 * error[name]]
     choice = min(better, key=lambda name: loss[name], default="native")
     return {"choice": choice, "loss": loss, "error": error}

@@ -74,7 +74,9 @@ def plain_native(question: Any, worker: Any, answer: Any, *, biases: bool = True
             if number == 2 and biases:
                 two = count >= 2
                 if two.sum() >= 2:
-                    beyond = float((g[two] ** 2 / known[two] - 1.0).sum())
+                    # A worker whose answers show nothing about its bias says nothing about biases.
+                    square = np.where(known > 0, g**2 / np.where(known > 0, known, 1.0), 1.0)
+                    beyond = float((square[two] - 1.0).sum())
                     tb2 = beyond / known[two].sum() if beyond > math.sqrt(2 * two.sum()) else 0.0
             if tb2 > 0:
                 weight = 7.0 / (6.0 + b**2 / tb2) / tb2

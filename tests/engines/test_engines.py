@@ -107,7 +107,8 @@ def found_at(engine: Engine, **options: Any) -> tuple[dict[str, Floats], dict[st
         "noise": aggregate.noise[rank],
         "said": solution.diagnosis,
     }
-    if noise is not None:
+    # The native method needs no other noise of the workers, but in memory it may be at hand.
+    if noise is not None and not aggregate.algorithm.concludes:
         workers["variance"] = noise.variance[rank]
     return questions, workers
 

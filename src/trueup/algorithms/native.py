@@ -22,6 +22,7 @@ from trueup.algorithms.answer_spread import panel_spreads
 from trueup.algorithms.contract import Algorithm, State, Training
 from trueup.algorithms.noise_models import NoiseModel, in_units, mean_model
 from trueup.algorithms.worker_learning import Learned, WorkerLearning
+from trueup.answers.cut import pieces_of
 from trueup.core.arrays import segment_sum
 from trueup.core.parameters import yes_or_no
 from trueup.engines import vectors
@@ -111,10 +112,14 @@ class Native(Algorithm):
 
     def iterate(self, block: Block, state: State) -> tuple[Floats, Floats]:
         """Return the truths with heavy tails and the tallies of both models, in one pass."""
-        models = _models(state)
-        fits = [model.fit(block) for model in models]
-        sums = [model.tally(block, fit) for model, fit in zip(models, fits, strict=True)]
-        return fits[-1].t, np.concatenate(sums)
+        models, truths = _models(state), []
+        sums = np.zeros((ROWS * len(models), block.n_workers))
+        for piece in pieces_of(block):
+            fits = [model.fit(piece) for model in models]
+            tallies = [model.tally(piece, fit) for model, fit in zip(models, fits, strict=True)]
+            sums += np.concatenate(tallies)
+            truths.append(fits[-1].t)
+        return np.concatenate(truths), sums
 
     def update(self, state: State, sums: Floats) -> State:
         values: dict[str, Floats] = {}
@@ -135,21 +140,12 @@ class Native(Algorithm):
         facts = state.facts
 
         def fit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-            local, median = state.of(block), block.median
-            scaled = in_units(block, median, _of_question(block, local["unit"]))
-            truth, level = mean_model(scaled, _of_question(block, local["pool"]))
-            questions = {vectors.MEDIAN: median, **_kept(MEAN, truth.t, truth.v)}
-            levels = [level]
-            for name, model in zip((NORMAL, HEAVY), _models(local), strict=True):
-                rough = model.fit(scaled)
-                shares = model.shares(scaled, rough)
-                shares *= shares
-                bias_part = block.by_question(shares, local[name + "bias_error"])
-                truth, level = model.evidence(scaled, rough)
-                questions |= _kept(name, truth.t, truth.v + bias_part)
-                levels.append(level)
+            local = state.of(block)
+            parts = [_versions(piece, local) for piece in pieces_of(block)]
+            found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            levels = [found.pop(name) for name in (MEAN, NORMAL, HEAVY)]
             sums = [segment_sum(row * block.informative, block.panel_questions) for row in levels]
-            return Visit(panel_sums=np.stack(sums), questions=questions)
+            return Visit(panel_sums=np.stack(sums), questions=found)
 
         likelihood = engine.sweep(fit).panel_sums
         models = {
@@ -266,6 +262,22 @@ def _with_sample(engine: Engine, facts: Facts) -> Training:
         facts, n_informative=n_informative, precision=precision, overlap=sweep.panel_sums[0]
     )
     return Training(engine, facts, sample, sampled)
+
+
+def _versions(block: Block, state: State) -> dict[str, Floats]:
+    """Return truth, variance and log marginal likelihood of each question in all versions, given the workers."""
+    median = block.median
+    scaled = in_units(block, median, _of_question(block, state["unit"]))
+    fit, likelihood = mean_model(scaled, _of_question(block, state["pool"]))
+    found = {vectors.MEDIAN: median, **_kept(MEAN, fit.t, fit.v), MEAN: likelihood}
+    for name, model in zip((NORMAL, HEAVY), _models(state), strict=True):
+        rough = model.fit(scaled)
+        shares = model.shares(scaled, rough)
+        shares *= shares
+        bias_part = block.by_question(shares, state[name + "bias_error"])
+        fit, likelihood = model.evidence(scaled, rough)
+        found |= {**_kept(name, fit.t, fit.v + bias_part), name: likelihood}
+    return found
 
 
 def _kept(name: str, t: Floats, v: Floats) -> dict[str, Floats]:

@@ -31,6 +31,8 @@ INNER_STEPS = 4
 FARTHEST = 1e60
 #: The posterior of a truth with heavy-tailed errors is summed over nodes up to this many standard errors away.
 REACH = 7
+#: Logarithm of a product that is still a number.
+LARGEST_LOG = 700.0
 
 
 def in_units(block: Block, median: Floats, unit: Floats) -> Block:
@@ -96,14 +98,19 @@ class NoiseModel:
         # Values are relative to the median, which biases move.
         moved = replace(block, values=values) if self.bias.any() else None
         t = np.zeros(block.n_questions) if moved is None else moved.median
+        # u_ij / s_i = 7 / (6 s_i + (y' - t_j)^2 + v_j); the factor 7 cancels in the truth.
+        own = FREEDOM / precision
         for _ in range(INNER_STEPS):
-            weight = _scaled(block, values, precision, t, v)
-            weight += FREEDOM
-            np.divide(precision, weight, out=weight)
-            weight *= FREEDOM + 1.0
-            v = 1.0 / block.by_question(weight)
+            weight = block.spread(t)
+            np.subtract(values, weight, out=weight)
+            weight *= weight
+            weight += block.spread(v)
+            weight += own
+            np.reciprocal(weight, out=weight)
+            total = block.by_question(weight)
             weight *= values
-            t = v * block.by_question(weight)
+            t = block.by_question(weight) / total
+            v = 1.0 / ((FREEDOM + 1.0) * total)
         scaled = _scaled(block, values, precision, t, v)
         weight = scaled + FREEDOM
         np.divide(precision, weight, out=weight)
@@ -172,10 +179,17 @@ class NoiseModel:
         root *= block.spread(step)
         nodes = np.arange(-REACH, REACH + 1.0)
         logs = np.empty((len(nodes), block.n_questions))
+        farthest = np.abs(rest).max(initial=0.0) + REACH * root.max(initial=0.0)
+        # The logarithm of a product is quicker than a sum of logarithms, where the product is a number.
+        short = block.counts.max(initial=1) * np.log1p(farthest**2) < LARGEST_LOG
         for row, node in zip(logs, nodes, strict=True):
             far = rest - node * root
             far *= far
-            row[:] = block.by_question(np.log1p(far, out=far))
+            if short:
+                far += 1.0
+                np.log(np.multiply.reduceat(far, block.indptr[:-1]), out=row)
+            else:
+                row[:] = block.by_question(np.log1p(far, out=far))
         logs *= -0.5 * (FREEDOM + 1.0)
         peak = logs.max(axis=0)
         mass = np.exp(logs - peak)

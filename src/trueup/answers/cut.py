@@ -12,10 +12,14 @@ from trueup.answers.dense_block import CompleteBlock
 from trueup.core.arrays import narrow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trueup.answers.answers import Answers
 
 # Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
 BLOCK_ANSWERS = 1 << 19
+# Answers per piece of a block, for arithmetic that looks at every answer many times: so many stay in the cache.
+PIECE_ANSWERS = 1 << 17
 
 
 def cut_blocks(answers: Answers, size: int = BLOCK_ANSWERS) -> list[Block]:
@@ -61,3 +65,42 @@ def _block(answers: Answers, start: int, stop: int) -> Block:
         given=None if answers.given is None else answers.given[rows],
     )
     return CompleteBlock.if_complete(block)
+
+
+def pieces_of(block: Block) -> list[Block]:
+    """Cut a block into pieces that stay in the cache of a processor; they are made once.
+
+    A piece is one panel and knows nothing of the panels of its block.
+    """
+    pieces: list[Block] | None = vars(block).get("pieces")
+    if pieces is None:
+        pieces = vars(block)["pieces"] = list(_cut_pieces(block))
+    return pieces
+
+
+def _cut_pieces(block: Block) -> Iterator[Block]:
+    n_answers = len(block.workers)
+    # Sums over workers are made for every piece: with many workers, pieces are larger.
+    size = max(PIECE_ANSWERS, 4 * block.n_workers)
+    count = n_answers // size
+    if count < 2:
+        yield block
+        return
+    borders = np.searchsorted(block.indptr, np.arange(count + 1) * n_answers // count)
+    borders[-1] = block.n_questions
+    for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+        begin, end = int(block.indptr[first]), int(block.indptr[last])
+        yield Block(
+            indptr=block.indptr[first : last + 1] - block.indptr[first],
+            workers=block.workers[begin:end],
+            values=block.values[begin:end],
+            precision=None if block.precision is None else block.precision[begin:end],
+            n_workers=block.n_workers,
+            start=block.start + first,
+            first_worker=block.first_worker,
+            panel_questions=np.array([0, last - first]),
+            first_panel=block.first_panel,
+            centre=block.centre[first:last],
+            aside=None if block.aside is None else block.aside[first:last],
+            given=None if block.given is None else block.given[begin:end],
+        )

@@ -7,7 +7,7 @@ and count only where at least three other answers to the question are left: from
 
 The choice must not depend on the luck of one split, nor on how the workers are numbered: several splits are drawn over
 the sorted ids, and with d the mean over splits of the difference in loss and se that of its standard error (questions
-being independent), the mean takes over where d > se.
+being independent), the mean takes over where d > se/2.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SPLITS = 4
 #: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
 FEWEST_WORKERS, FEWEST_LEFT = 3, 3
 #: A candidate is clearly better beyond this many standard errors.
-CLEAR = 1.0
+CLEAR = 0.5
 #: Held-out answers further than this from the median of their question are drawn in, in robust standard deviations.
 WINSOR = 5.0
 #: A move of a truth, in pooled standard deviations, that no held-out answer can notice.
@@ -111,7 +111,7 @@ def choose(
     """Choose the first step of each panel by held-out workers.
 
     With g_j the held-out loss of the default minus that of a candidate on question j, a candidate qualifies if
-    `sum g > sqrt(sum g^2)`, both averaged over the splits. Of those that qualify the one with the smallest loss is
+    `sum g > sqrt(sum g^2) / 2`, both averaged over the splits. Of those that qualify the one with the smallest loss is
     chosen. `each` is called with the name of every candidate tried.
     """
     check_threads(threads)
