@@ -46,8 +46,8 @@ def estimate(
         "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
         `CRH(scale="var")`. "native" averages three models of the workers by their likelihood: all alike (the plain
         mean), unequal, and unequal with some answers far off. "auto" is "native" unless the plain mean predicts
-        held-out workers better by more than a standard error; with known `worker_variance` it is "blue". Otherwise it
-        also counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
+        held-out workers better by more than half a standard error; with known `worker_variance` it is "blue".
+        Otherwise it also counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
     shrink : str or ShrinkRule
         Shrinkage (second step): "adaptive" (a normal prior, or a bolder one where that predicts held-out workers
         better), "normal", "mixture", "paper" (equation 1 of the paper, as printed), "stein", "mebe", "morris", "sure",
