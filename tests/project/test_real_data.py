@@ -55,7 +55,8 @@ def test_every_algorithm_gives_finite_results(name: str, data_folder: Path) -> N
         assert np.isfinite(est.estimate).all(), method
         assert np.isfinite(est.upper).all(), method
         assert np.isfinite(est.aggregate.noise).all(), method
-        if method not in ("subject_bias", "native"):  # which move answers by the bias of their author
+        # These move answers by the bias of their author.
+        if method not in ("subject_bias", "native"):
             slack = 1e-9 * (high - low) + 1e-12 * np.abs(high)
             assert (est.estimate >= low - slack).all(), method
             assert (est.estimate <= high + slack).all(), method

@@ -72,9 +72,8 @@ def worker_columns(est: Estimate) -> dict[str, Any]:
         "n_answers": facts.n_answers.astype(np.int64),
         "flag": est.findings.flags,
     }
-    if (
-        est.request.plan.bias is True
-    ):  # not where the data decide: columns are to be the same for all data
+    # Not where the data decide: columns are to be the same for all data.
+    if est.request.plan.bias is True:
         unknown = np.full(facts.n_workers, np.nan)
         columns["bias_std_error"] = unknown if biases is None else biases.std_error
     return columns
