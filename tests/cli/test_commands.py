@@ -216,14 +216,18 @@ def test_json_has_null_for_what_is_not_known(content: str) -> None:
     def refuse(text: str) -> None:
         pytest.fail(f"{text} is no JSON")
 
-    for options in ([], ["--shrink", "none"], ["--bias"]):
+    for options in ([], ["--shrink", "none"], ["--bias", "on"]):
         text = printed("estimate", "few.csv", "--format", "json", *options)
         document = json.loads(text, parse_constant=refuse)
         assert all(isinstance(row["estimate"], float) for row in document["questions"])
 
 
 def test_options_reach_the_library() -> None:
-    assert estimates("answers.csv", "--bias") == expected(bias=True)
+    assert estimates("answers.csv", "--method", "mean", "--bias", "on") == expected(
+        method="mean", bias=True
+    )
+    assert estimates("answers.csv", "--bias", "off") == expected(bias=False)
+    assert estimates("answers.csv", "--transform", "none") == expected(transform=None)
     assert estimates("answers.csv", "--caution", "0.3") == expected(caution=0.3)
     assert estimates("answers.csv", "--seed", "5") == expected(seed=5)
     assert estimates("answers.csv", "--variance", "0.5") == expected(variance=0.5)
@@ -233,11 +237,12 @@ def test_options_reach_the_library() -> None:
 def test_groups_are_a_column_or_a_file() -> None:
     groups = {f"q{j + 1}": "low" if j < N_QUESTIONS // 2 else "high" for j in range(N_QUESTIONS)}
     write("groups.csv", [{"question": name, "group": each} for name, each in groups.items()])
-    wanted = expected(groups=groups)
-    assert estimates("answers.csv", "--groups", "kind") == wanted
-    assert estimates("answers.csv", "--groups", "groups.csv") == wanted
-    assert wanted != expected()
-    assert "the mean of their group" in printed("estimate", "answers.csv", "--groups", "kind")
+    wanted = expected(method="median", groups=groups)
+    options = ("answers.csv", "--method", "median", "--groups")
+    assert estimates(*options, "kind") == wanted
+    assert estimates(*options, "groups.csv") == wanted
+    assert wanted != expected(method="median")
+    assert "the mean of their group" in printed("estimate", *options, "kind")
 
 
 def test_covariates_may_be_given_twice_as_columns_and_files() -> None:
