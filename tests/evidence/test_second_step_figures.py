@@ -347,7 +347,7 @@ def test_populations_on_a_log_scale(data_folder: Path) -> None:
     """Three answers each, mean over m: standard error .02 for the mean, .05 for CRH and CATD."""
     source = real(data_folder, "population", sparse=True, transform="log1p")
     found = ratios(source, (3,), ("mean", "native", "crh", CATD(preset="paper")))
-    for method, high in {"mean": 0.6, "native": 0.75, "crh": 1.1, "catd": 1.1}.items():
+    for method, high in {"mean": 0.6, "native": 0.95, "crh": 1.1, "catd": 1.1}.items():
         assert np.mean([ratio for _, name, ratio, _ in found if name == method]) <= high
 
 
