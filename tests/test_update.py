@@ -101,7 +101,7 @@ def test_an_update_ends_where_a_full_run_ends(method: str, tmp_path: Path) -> No
     assert_alike(load(path), full, 1e-9)
 
 
-@pytest.mark.parametrize("method", ["crh", "dtd", "gtm", "iptd", "subject_bias", "student_t", "pm"])
+@pytest.mark.parametrize("method", ["crh", "dtd", "gtm", "iptd", "pm"])
 def test_an_update_needs_fewer_iterations(method: str) -> None:
     frame = rows(workers=60, questions=1000, density=0.15)
     late = np.arange(len(frame["answer"])) >= 0.99 * len(frame["answer"])
@@ -113,9 +113,13 @@ def test_an_update_needs_fewer_iterations(method: str) -> None:
     np.testing.assert_allclose(found.base, full.base, atol=1e-4 * float(np.std(full.base)))
 
 
-@pytest.mark.parametrize("method", ["native", "ptd", "weighted_median"])
-def test_methods_that_end_by_definition_begin_anew(method: str) -> None:
-    assert find(method).max_updates is not None
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+@pytest.mark.parametrize(
+    "method", ["native", "ptd", "weighted_median", "student_t", "subject_bias"]
+)
+def test_methods_with_several_ends_begin_anew(method: str) -> None:
+    """They end by definition, or where they end depends on where they begin."""
+    assert find(method).max_updates is not None or not find(method).continues
     old, new = split(rows())
     full = estimate(joined(old, new), method)
     assert_alike(update(estimate(old, method), new), full, 1e-12)

@@ -133,6 +133,8 @@ class Algorithm:
     needs_variance: ClassVar[bool] = False
     #: Known worker variances change the result.
     uses_variance: ClassVar[bool] = False
+    #: An update continues from what was learned before; False where that may end elsewhere than a full run.
+    continues: ClassVar[bool] = True
     #: `truths` is overridden, but every answer still counts by its worker's weight (times its precision).
     shares_by_worker: ClassVar[bool] = False
     #: `finish` needs the sums at the final truths.

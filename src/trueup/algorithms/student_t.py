@@ -52,6 +52,7 @@ class StudentT(Algorithm):
     errors: Literal["student", "huber"] = "student"
 
     name = "student_t"
+    continues = False
 
     def __post_init__(self) -> None:
         number("nu", self.nu, SMALLEST)

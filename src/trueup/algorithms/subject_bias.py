@@ -43,6 +43,7 @@ class SubjectBias(Algorithm):
     epsilon: float = 0.0
 
     name = "subject_bias"
+    continues = False
     shares_by_worker = True
     finishes = True
 

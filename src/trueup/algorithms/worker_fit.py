@@ -62,7 +62,7 @@ def fit_workers(
     limit = max_iter if algorithm.iterates else 0
     if algorithm.max_updates is not None:
         limit, tol = min(limit, algorithm.max_updates), 0.0
-    elif start is not None and limit:
+    elif start is not None and limit and algorithm.continues:
         values = State(facts, start.values, start.step).extended(facts.n_workers)
         state = State(facts, {**state.values, **values}, max(start.step, 1))
         limit += state.step
