@@ -397,3 +397,14 @@ def test_the_command_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     table(plain(8, 40, 5, seed=1)).to_csv("answers.csv", index=False)
     printed(*line, "odd.csv")
     assert pd.read_csv("odd.csv").shape == (0, 9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_worker_alone_on_a_question_is_no_division_by_zero() -> None:
+    """Found by fuzzing: biases, and a question with one answer."""
+    x = np.zeros((4, 8))
+    x[3, [2, 4, 5, 6, 7]] = 0.25
+    x[:3, 3] = np.nan
+    found = trueup.diagnose_all(x).answers
+    assert found is not None
+    assert np.isfinite(found.surprise).all()

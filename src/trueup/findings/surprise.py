@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Kept
 
+#: Smallest share of other answers in a truth; its square is still a number.
+SMALLEST_SHARE = 1e-150
 #: Fewest answers of a question: of two that differ nobody knows which is wrong.
 FEWEST_ANSWERS = 3
 #: An answer supports the value that another one is compared with if it is within so many standard deviations of it, or
@@ -147,13 +149,15 @@ def surprise(aggregate: Aggregate) -> Surprise:
     rows, (known, overlap, squares, own) = sweep.rows, sweep.sums
     worker = rows["worker"].astype(np.int64)
     weight, share, rest = rows["weight"], rows["share"], rows["rest"]
-    others = np.maximum(1.0 - share, np.finfo(float).tiny)
+    others = np.maximum(1.0 - share, SMALLEST_SHARE)
     # Truth and bias without the answer.
     biased = learned.bias_variance > 0
     shift, error = np.zeros(len(rest)), np.zeros(len(rest))
     if biased.any():
         prior = _prior_weight(learned)
-        shift = -weight * rest / ((known + prior).take(worker) - weight)
+        # A worker who shares no other question has no bias that could be known without the answer.
+        known_otherwise = (known + prior).take(worker) - weight
+        np.divide(-weight * rest, known_otherwise, out=shift, where=known_otherwise > 0)
         left = np.maximum((known - overlap).take(worker) - weight * others, 0.0)
         error = 1.0 / (left + prior.take(worker)) + rows["others_error"] / others**2
     difference = rest / others - shift
