@@ -105,6 +105,12 @@ class Facts:
         """Return for each worker the number that belongs to its panel."""
         return per_panel[self.worker_panel]
 
+    def of_panels(self, per_worker: Floats) -> Floats:
+        """Undo `spread`: return the number that the workers of each panel have in common, 0 without workers."""
+        result = np.zeros(self.n_panels)
+        result[self.worker_panel] = per_worker
+        return result
+
     def mean_of_informative(self, per_worker: Floats) -> Floats:
         """Return the mean over the informative workers of each panel, 1 where there are none."""
         count = self.panel_sum(self.informative)

@@ -51,7 +51,8 @@ NEGLIGIBLE = 1e-9
 FREEDOM_SHARE = 0.6
 #: Seed for the sample of questions of a very large problem.
 SEED = 0
-#: Questions of which the first updates of a large problem look at most; more if workers have fewer answers than this.
+#: Questions that the first updates of a large problem look at: so many that workers have about 50 answers, and at least
+#: this many.
 SAMPLED, ANSWERS_EACH = 20_000, 50
 ROWS = 5
 
@@ -162,8 +163,7 @@ class Native(Algorithm):
         weight, evidence = _weights(likelihood)
         self._average(engine, facts, weight, state["unit"])
         heavier = facts.spread(weight[2] > weight[1])
-        log_unit = np.zeros(facts.n_panels)
-        log_unit[facts.worker_panel] = np.log(state["unit"])
+        log_unit = facts.of_panels(np.log(state["unit"]))
         normal, heavy = models[NORMAL][0], models[HEAVY][0]
         unit, share = state["unit"], [facts.spread(row) for row in weight]
         precision = share[0] / state["pool"]
@@ -190,8 +190,7 @@ class Native(Algorithm):
     def _average(self, engine: Engine, facts: Facts, weight: Floats, unit: Floats) -> None:
         """Let the engine keep `t_j = sum_c w_c t_jc` and `v_j = sum_c w_c (v_jc + (t_jc - t_j)^2)`."""
         agree = facts.pool == 0
-        panel_unit = np.ones(facts.n_panels)
-        panel_unit[facts.worker_panel] = unit
+        panel_unit = facts.of_panels(unit)
 
         def visit(block: Block, kept: Kept) -> Visit:
             shares = [block.of_panel(row) for row in weight]

@@ -153,7 +153,7 @@ class NoiseModel:
         total, own, level = block.by_worker(weight, columns).T
         squared = block.by_worker(weight * weight, inside * v)
         rest = block.by_worker(weight * block.values, inside) - level
-        # u times the scaled square of an answer is its weight times the square: u = weight s_i / precision.
+        # u ((y' - t)^2 + v) = s_i u times the scaled square, where precisions of answers cancel.
         u_scaled = fit.scaled * ((FREEDOM + 1.0) / (FREEDOM + fit.scaled))
         return np.stack([total, squared, rest, s * block.by_worker(u_scaled, inside), own])
 

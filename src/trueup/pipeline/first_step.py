@@ -141,8 +141,6 @@ def biases_of(aggregate: Aggregate) -> Biases | None:
     if not isinstance(aggregate.algorithm, Native) or aggregate.bias is None:
         return None
     facts, state = aggregate.facts, aggregate.state
-    variance, shift = np.zeros((2, facts.n_panels))
-    variance[facts.worker_panel] = state["bias_variance"]
-    shift[facts.worker_panel] = state["shift"]
+    variance, shift = (facts.of_panels(state[name]) for name in ("bias_variance", "shift"))
     freedom = np.maximum(facts.panel_sum(facts.informative) - 1.0, 1.0)
     return Biases(aggregate.bias, np.sqrt(state["bias_error"]), variance, shift, freedom)

@@ -174,9 +174,7 @@ def _possible(engine: Engine) -> Bools:
 
 def _evidence(aggregate: Aggregate) -> Floats:
     """Return the log of the summed likelihoods of each panel."""
-    evidence = np.zeros(aggregate.facts.n_panels)
-    evidence[aggregate.facts.worker_panel] = aggregate.state["evidence"]
-    return evidence
+    return aggregate.facts.of_panels(aggregate.state["evidence"])
 
 
 def _jacobian(aggregate: Aggregate) -> Floats:

@@ -302,12 +302,11 @@ def _certainty(
 
 def _of_model(aggregate: Aggregate) -> Certainty:
     """Take the variances of a first step that knows how uncertain it is, also of the biases that it removed."""
-    facts, shift = aggregate.facts, np.zeros(aggregate.facts.n_panels)
-    shift[facts.worker_panel] = aggregate.state["shift"]
+    facts = aggregate.facts
     return replace(
         _as_reported(aggregate.engine),
         nu=np.maximum(FREEDOM_SHARE * facts.overlap, 1.0),
-        shift=shift,
+        shift=facts.of_panels(aggregate.state["shift"]),
         shift_nu=np.maximum(facts.panel_sum(facts.informative) - 1.0, 1.0),
     )
 
