@@ -7,7 +7,7 @@ signatures of the public functions, the options of the command line, saved state
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -27,7 +27,6 @@ from trueup.errors import TrueupError, quoted
 from trueup.io.question_data import QuestionDataRequest
 from trueup.io.read_options import ReadOptions
 from trueup.request_text import RunnableText, python_call, shell_command
-from trueup.shrinkage.contract import ShrinkRule
 from trueup.shrinkage.ebe import Identity
 from trueup.shrinkage.registry import find as find_rule
 
@@ -37,9 +36,10 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.io.read_options import Duplicates
+    from trueup.shrinkage.contract import ShrinkRule
 
 #: What an estimate can be of, and the kinds of questions whose crowds err alike.
-TARGETS = ("consensus",)
+TARGETS = ("auto", "truth", "consensus")
 KINDS = ("perception", "judgment", "forecast")
 Transform = Literal["auto", "none", "proportional", "log", "log1p", "logit"]
 
@@ -71,13 +71,14 @@ class Plan:
         None, "LOW and HIGH: estimates and intervals stay inside.", tuple[float, float] | None
     )
     target: str = keyword(
-        "consensus",
-        "What is estimated: the consensus of infinitely many such workers.",
-        Literal["consensus"],
+        "auto",
+        "What is estimated: the truth that workers guess at, or the consensus of infinitely many such workers; auto "
+        "takes the consensus of ratings and the truth of everything else.",
+        Literal["auto", "truth", "consensus"],
     )
     kind: str | None = keyword(
         None,
-        "Kind of the questions; it changes nothing for the target consensus.",
+        "Kind of the questions, which narrows the interval for the truth.",
         Literal["perception", "judgment", "forecast"] | None,
     )
     bias: bool | Literal["auto"] = keyword(
@@ -132,13 +133,8 @@ class Plan:
 
     @cached_property
     def rule(self) -> ShrinkRule:
-        """The shrink rule; one given by name has the caution asked for."""
-        rule = find_rule(self.shrink)
-        if self.caution is None or isinstance(self.shrink, ShrinkRule):
-            return rule
-        if hasattr(rule, "caution"):
-            return replace(rule, caution=float(self.caution))  # type: ignore[type-var]
-        return rule
+        """The shrink rule, which takes its step in full; `caution` is a share of it."""
+        return find_rule(self.shrink)
 
     @cached_property
     def scale(self) -> Scale | None:

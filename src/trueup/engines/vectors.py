@@ -103,6 +103,8 @@ UNKNOWN = "unknown"
 
 #: The estimate, and the ends of its interval (NaN where unknown).
 ESTIMATE, LOWER, UPPER = "estimate", "lower", "upper"
+#: Ends of the interval for the truth, NaN where unknown.
+TRUTH_LOWER, TRUTH_UPPER = "truth_lower", "truth_upper"
 #: Standard error of the estimate, NaN where unknown.
 STD_ERROR = "std_error"
 #: The aggregate and its standard error.

@@ -11,15 +11,19 @@ from trueup.algorithms.registry import find
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import counted
-from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
+from trueup.pipeline.calibration import MANY, calibrate, consensus, one_more_worker
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.engines.protocol import Engine, Kept
     from trueup.pipeline.calibration import Calibration
+    from trueup.pipeline.crowd_prior import TruthModel
+    from trueup.pipeline.truths import CrowdNumbers, GoldQuestions
     from trueup.request import Plan
 
-TOO_FEW = f"at least {FEWEST} are needed to see the error that all workers share"
+TOO_FEW = "at least 3 are needed where no question has two answers"
+#: Most known truths that are left out in turn to compare the model with the calibration.
+MOST_LEFT_OUT = 40
 
 
 def lesson_from_gold(engine: Engine, plan: Plan) -> Engine | None:
@@ -57,35 +61,49 @@ def lesson_from_gold(engine: Engine, plan: Plan) -> Engine | None:
     return one_more_worker(engine)
 
 
-def calibrate_on_gold(engine: Engine) -> tuple[Calibration | None, str]:
-    """Learn the error that all workers share from the gold questions; say what was found.
+def learn_from_gold(
+    gold: GoldQuestions, numbers: CrowdNumbers, plan: Plan
+) -> tuple[TruthModel | None, Calibration | None, str]:
+    """Return the model of the crowd with known truths, the calibration if that is better, and what was found.
 
-    What cannot be known without gold is part of the spread that gold shows; a shift that all questions share through
-    the biases of the workers is part of the offset.
+    From eight known truths on both compete: each known truth is predicted from the others, and the calibration wins if
+    its squared errors are smaller by more than a standard error.
     """
+    model = numbers.model(gold, plan.level, plan.kind)
+    variance = np.where(np.isnan(gold.variance), 0.0, gold.variance)
+    calibration = calibrate(gold.consensus, variance, gold.truth)
+    if calibration is not None and (model is None or _calibration_wins(gold, numbers, plan)):
+        return model, calibration, str(calibration)
+    if model is None:
+        return None, None, f"{counted(len(gold.truth), 'known truth')}: {TOO_FEW}"
+    return model, None, _said(model, len(gold.truth))
 
-    def known(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        has = ~np.isnan(kept[vectors.SCALED_GOLD])
-        variance = np.where(kept[vectors.UNKNOWN] > 0, 0.0, kept[vectors.POSTERIOR_VARIANCE])
-        variance = np.where(np.isnan(variance), 0.0, variance)
-        return Visit(
-            rows={
-                vectors.POSTERIOR_MEAN: kept[vectors.POSTERIOR_MEAN][has],
-                vectors.POSTERIOR_VARIANCE: variance[has],
-                vectors.SCALED_GOLD: kept[vectors.SCALED_GOLD][has],
-            }
-        )
 
-    reads = (
-        vectors.SCALED_GOLD,
-        vectors.POSTERIOR_MEAN,
-        vectors.POSTERIOR_VARIANCE,
-        vectors.UNKNOWN,
+def _calibration_wins(gold: GoldQuestions, numbers: CrowdNumbers, plan: Plan) -> bool:
+    count = len(gold.truth)
+    gaps = []
+    for number in np.unique(np.linspace(0, count - 1, min(count, MOST_LEFT_OUT)).astype(int)):
+        others = gold.without(number)
+        own = slice(number, number + 1)
+        variance = np.where(np.isnan(others.variance), 0.0, others.variance)
+        calibration = calibrate(others.consensus, variance, others.truth)
+        model = numbers.model(others, plan.level, plan.kind)
+        if calibration is None or model is None:
+            return False
+        mine = model.estimate(gold.aggregate[own], gold.consensus[own], gold.shrinkage[own])
+        theirs, _, _ = calibration.apply(gold.consensus[own], np.nan_to_num(gold.variance[own]))
+        truth = gold.truth[own]
+        gaps.append(float(((mine - truth) ** 2 - (theirs - truth) ** 2)[0]))
+    gap = np.array(gaps)
+    return bool(gap.mean() > gap.std(ddof=1) / np.sqrt(len(gap)))
+
+
+def _said(model: TruthModel, count: int) -> str:
+    """Say what known truths showed."""
+    slope = float(model.slope)
+    words = "understate" if slope > 1 else "overstate"
+    return (
+        f"{counted(count, 'known truth')}: these workers {words} differences by about "
+        f"{abs(1 - 1 / slope):.0%}, and single questions are off by about "
+        f"{float(model.unit * model.spread):.3g} beyond that"
     )
-    rows = engine.sweep(known, reads=reads, answers=False).rows
-    calibration = calibrate(
-        rows[vectors.POSTERIOR_MEAN], rows[vectors.POSTERIOR_VARIANCE], rows[vectors.SCALED_GOLD]
-    )
-    if calibration is None:
-        return None, f"{counted(len(rows[vectors.SCALED_GOLD]), 'known truth')}: {TOO_FEW}"
-    return calibration, str(calibration)

@@ -28,13 +28,15 @@ COLUMNS = {
     "estimate": vectors.ESTIMATE,
     "lower": vectors.LOWER,
     "upper": vectors.UPPER,
+    "truth_lower": vectors.TRUTH_LOWER,
+    "truth_upper": vectors.TRUTH_UPPER,
     "std_error": vectors.STD_ERROR,
     "base": vectors.FIRST,
     "base_std_error": vectors.FIRST_STD_ERROR,
     "shrinkage": vectors.MOVED,
 }
 #: Columns that may be unknown.
-UNKNOWN = ("lower", "upper", "std_error", "base_std_error")
+UNKNOWN = ("lower", "upper", "truth_lower", "truth_upper", "std_error", "base_std_error")
 
 
 @dataclass(frozen=True, eq=False)

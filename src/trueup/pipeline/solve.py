@@ -13,30 +13,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.driver import run
-from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
-from trueup.engines.protocol import Visit
-from trueup.errors import TrueupError, option, warn
+from trueup.errors import option, warn
 from trueup.pipeline.diagnosis import Diagnosis
+from trueup.pipeline.finish import Finish
 from trueup.pipeline.first_step import biases_of, choose_first_step, models_in_words
-from trueup.pipeline.gold import calibrate_on_gold, lesson_from_gold
+from trueup.pipeline.gold import learn_from_gold, lesson_from_gold
 from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
 from trueup.pipeline.scaling import keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.pipeline.solution import Solution
-from trueup.variance.intervals import student_quantile
+from trueup.pipeline.target import choose_target
+from trueup.pipeline.truths import GoldQuestions, TruthModels, answer_scatter, crowd_numbers
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.algorithms.worker_fit import StartingPoint
-    from trueup.answers.block import Block
-    from trueup.answers.scale import PanelScales, Scale
+    from trueup.answers.scale import Scale
     from trueup.core.progress import Progress
-    from trueup.engines.protocol import Engine, Kept
+    from trueup.engines.protocol import Engine
     from trueup.io.question_data import QuestionData
-    from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.shrunk import SecondStepResult
     from trueup.request import Plan
     from trueup.shrinkage.adaptive_prior import PriorChoice
@@ -135,8 +133,18 @@ def solve(
         seed=plan.seed,
     )
     bar.step(f"second step: {plan.rule.name}")
-    calibration, gold_says = calibrate_on_gold(combined) if gold else (None, "")
-    _finish(combined, shrunk, plan, scales, calibration, gold=gold)
+    target = choose_target(engine, plan, gold=gold)
+    numbers = crowd_numbers(combined, answer_scatter(scaled), shrunk.certainty.shift)
+    calibration, gold_says = None, ""
+    if gold:
+        model, calibration, gold_says = learn_from_gold(
+            GoldQuestions.of(combined), numbers[0], plan
+        )
+        models = TruthModels([model])
+    else:
+        models = TruthModels([each.model(None, plan.level, plan.kind) for each in numbers])
+    finish = Finish(plan, shrunk, scales, target, models, calibration, gold)
+    finish.keep_in(combined)
     diagnosis = Diagnosis(
         method=algorithm.name or type(algorithm).__name__,
         shrink=plan.rule.name or type(plan.rule).__name__,
@@ -174,79 +182,6 @@ def solve(
 
 def _note(bar: Progress, name: str, count: int, _move: float) -> None:
     bar.note(f"{name}, iteration {count}")
-
-
-def _finish(
-    engine: Engine,
-    moved: SecondStepResult,
-    plan: Plan,
-    scales: PanelScales,
-    calibration: Calibration | None,
-    *,
-    gold: bool,
-) -> None:
-    """Let the engine keep the numbers to report, on the scale of the answers."""
-    width, shift = moved.width(plan.level), moved.certainty.shift
-
-    def visit(block: Block, kept: Kept) -> Visit:
-        mean, variance, unknown = (
-            kept[vectors.POSTERIOR_MEAN],
-            kept[vectors.POSTERIOR_VARIANCE],
-            kept[vectors.UNKNOWN] > 0,
-        )
-        shared = block.of_panel(shift)
-        std_error = np.sqrt(np.where(unknown, np.nan, variance + shared))
-        quantile = width.quantile(variance, block.of_panel)
-        shrinkage, wrong = kept[vectors.SHRINKAGE], np.zeros(block.n_questions, dtype=bool)
-        if calibration is not None:
-            known = np.where(np.isnan(std_error), 0.0, variance)
-            mean, known, freedom = calibration.apply(mean, known)
-            wrong = ~np.isfinite(mean + known)
-            std_error, quantile = np.sqrt(known), student_quantile(0.5 + 0.5 * plan.level, freedom)
-        if gold:
-            is_gold = ~np.isnan(kept[vectors.SCALED_GOLD])
-            mean = np.where(is_gold, kept[vectors.SCALED_GOLD], mean)
-            std_error = np.where(is_gold, 0.0, std_error)
-            shrinkage = np.where(is_gold, 0.0, shrinkage)
-        base_error = np.sqrt(np.where(unknown, np.nan, kept[vectors.AGGREGATE_VARIANCE]) + shared)
-        half = quantile * std_error
-        found = {
-            vectors.ESTIMATE: scales.backward(block, mean),
-            vectors.LOWER: scales.backward(block, mean - half),
-            vectors.UPPER: scales.backward(block, mean + half),
-            vectors.STD_ERROR: std_error * scales.slope(block, mean),
-            vectors.FIRST: scales.backward(block, kept[vectors.AGGREGATE]),
-            vectors.FIRST_STD_ERROR: base_error * scales.slope(block, kept[vectors.AGGREGATE]),
-            vectors.MOVED: shrinkage,
-        }
-        too_large = np.isinf(found[vectors.ESTIMATE]) | np.isinf(found[vectors.UPPER])
-        counts = np.stack([wrong, too_large & ~wrong]).astype(np.float64)
-        return Visit(
-            panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in counts]),
-            questions=found,
-        )
-
-    reads = [
-        vectors.POSTERIOR_MEAN,
-        vectors.POSTERIOR_VARIANCE,
-        vectors.UNKNOWN,
-        vectors.SHRINKAGE,
-        vectors.AGGREGATE,
-        vectors.AGGREGATE_VARIANCE,
-    ]
-    wrong, too_large = engine.sweep(
-        visit, reads=[*reads, vectors.SCALED_GOLD] if gold else reads, answers=False
-    ).panel_sums.sum(axis=1)
-    if wrong:
-        raise TrueupError(
-            "a known truth is too far from all answers to learn from it.", argument="gold"
-        )
-    if too_large:
-        raise TrueupError(
-            "an estimate or interval end is too large for a number when carried back.",
-            argument="transform",
-            remedy="Give " + option("bounds") + ", or combine the answers on another scale.",
-        )
 
 
 def _assumptions(moved: SecondStepResult) -> tuple[str, ...]:

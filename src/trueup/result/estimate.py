@@ -109,6 +109,16 @@ class Estimate:
         return self.solution.column("upper")
 
     @property
+    def truth_lower(self) -> Floats:
+        """Lower end of the interval for the truth of each question, NaN where unknown."""
+        return self.solution.column("truth_lower")
+
+    @property
+    def truth_upper(self) -> Floats:
+        """Upper end of the interval for the truth of each question, NaN where unknown."""
+        return self.solution.column("truth_upper")
+
+    @property
     def std_error(self) -> Floats:
         """Standard error of each question, NaN where unknown."""
         return self.solution.column("std_error")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trueup.shrinkage.quadrature import Integral, Moved
     from trueup.shrinkage.tiles import Positions
 
-CAUTION = 0.8
+CAUTION = 1.0
 LEAST = 4  # questions that a prior can be fitted on
 
 
@@ -118,8 +118,8 @@ class Normal(CautiousRule):
     Parameters
     ----------
     caution : float
-        Share of the step that is taken, above 0 and up to 1. If all workers underestimate differences, their answers
-        do not show it, and every step does harm; 0.8 keeps 96 % of the gain where the full step is right.
+        Share of the step that is taken, above 0 and up to 1. The target of an estimate, see `trueup.estimate`, takes
+        less of it where crowds are known to have shrunk their answers already.
     """
 
     name = "normal"

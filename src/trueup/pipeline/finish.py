@@ -1,0 +1,184 @@
+"""The numbers to report, in the units of the answers: from both steps, the target, and what known truths taught."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueup.core.arrays import segment_sum
+from trueup.engines import vectors
+from trueup.engines.protocol import Visit
+from trueup.errors import TrueupError, option
+from trueup.variance.intervals import student_quantile
+
+if TYPE_CHECKING:
+    from trueup.answers.block import Block
+    from trueup.answers.scale import PanelScales
+    from trueup.core.arrays import Floats
+    from trueup.engines.protocol import Engine, Kept
+    from trueup.pipeline.calibration import Calibration
+    from trueup.pipeline.shrunk import SecondStepResult
+    from trueup.pipeline.target import Target
+    from trueup.pipeline.truths import TruthModels
+    from trueup.request import Plan
+
+READS = (
+    vectors.POSTERIOR_MEAN,
+    vectors.POSTERIOR_VARIANCE,
+    vectors.UNKNOWN,
+    vectors.SHRINKAGE,
+    vectors.AGGREGATE,
+    vectors.AGGREGATE_VARIANCE,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Finish:
+    """What the final numbers follow from.
+
+    Attributes
+    ----------
+    plan : Plan
+        Level and caution.
+    moved : SecondStepResult
+        The outcome of the second step, in full.
+    scales : PanelScales
+        The way back to the answers.
+    target : Target
+        What is estimated.
+    models : TruthModels
+        What crowds like this one say about truths.
+    calibration : Calibration or None
+        The correction by known truths, where it is better than the model.
+    gold : bool
+        Whether some truths are known.
+    """
+
+    plan: Plan
+    moved: SecondStepResult
+    scales: PanelScales
+    target: Target
+    models: TruthModels
+    calibration: Calibration | None
+    gold: bool
+
+    def keep_in(self, engine: Engine) -> float:
+        """Let the engine keep the numbers to report; return the average share of the second step that was taken."""
+        reads = (*READS, vectors.SCALED_GOLD) if self.gold else READS
+        sums = engine.sweep(self._visit, reads=reads, answers=False).panel_sums.sum(axis=1)
+        wrong, too_large, moved = sums.tolist()
+        if wrong:
+            raise TrueupError(
+                "a known truth is too far from all answers to learn from it.", argument="gold"
+            )
+        if too_large:
+            raise TrueupError(
+                "an estimate or interval end is too large for a number when carried back.",
+                argument="transform",
+                remedy="Give " + option("bounds") + ", or combine the answers on another scale.",
+            )
+        return float(moved) / engine.problem.n_questions
+
+    def _visit(self, block: Block, kept: Kept) -> Visit:
+        scales, found = self.scales, self._on_scale(block, kept)
+        reported = {
+            vectors.ESTIMATE: scales.backward(block, found["mean"]),
+            vectors.LOWER: scales.backward(block, found["lower"]),
+            vectors.UPPER: scales.backward(block, found["upper"]),
+            vectors.TRUTH_LOWER: scales.backward(block, found["truth_lower"]),
+            vectors.TRUTH_UPPER: scales.backward(block, found["truth_upper"]),
+            vectors.STD_ERROR: found["std_error"] * scales.slope(block, found["mean"]),
+            vectors.FIRST: scales.backward(block, kept[vectors.AGGREGATE]),
+            vectors.FIRST_STD_ERROR: found["base_error"]
+            * scales.slope(block, kept[vectors.AGGREGATE]),
+            vectors.MOVED: found["shrinkage"],
+        }
+        ends = (vectors.ESTIMATE, vectors.UPPER, vectors.TRUTH_UPPER)
+        too_large = np.any([np.isinf(reported[name]) for name in ends], axis=0)
+        wrong = ~np.isfinite(found["mean"])
+        rows = [wrong.astype(float), (too_large & ~wrong).astype(float), found["shrinkage"]]
+        sums = [segment_sum(row, block.panel_questions) for row in rows]
+        return Visit(panel_sums=np.stack(sums), questions=reported)
+
+    def _on_scale(self, block: Block, kept: Kept) -> dict[str, Floats]:
+        """Return the numbers to report on the scale on which answers were combined."""
+        plan, moved = self.plan, self.moved
+        aggregate, consensus, variance, shrinkage = (
+            kept[vectors.AGGREGATE],
+            kept[vectors.POSTERIOR_MEAN],
+            kept[vectors.POSTERIOR_VARIANCE],
+            kept[vectors.SHRINKAGE],
+        )
+        unknown = kept[vectors.UNKNOWN] > 0
+        shared = block.of_panel(moved.certainty.shift)
+        error = np.sqrt(np.where(unknown, np.nan, variance + shared))
+        half = moved.width(plan.level).quantile(variance, block.of_panel) * error
+        mean, taken, truth_mean, truth_half = self._truths(block, kept)
+        found = {
+            "mean": mean,
+            "lower": np.minimum(consensus - half, mean),
+            "upper": np.maximum(consensus + half, mean),
+            "truth_lower": np.minimum(truth_mean - truth_half, mean),
+            "truth_upper": np.maximum(truth_mean + truth_half, mean),
+            "std_error": error,
+            "base_error": np.sqrt(
+                np.where(unknown, np.nan, kept[vectors.AGGREGATE_VARIANCE]) + shared
+            ),
+            "shrinkage": taken * shrinkage,
+        }
+        if self.gold:
+            found = self._with_gold(found, kept, truth_half)
+        return found | {"aggregate": aggregate}
+
+    def _truths(self, block: Block, kept: Kept) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return estimates, the share of the second step that they take, and centre and half width for the truth."""
+        aggregate, consensus, shrinkage = (
+            kept[vectors.AGGREGATE],
+            kept[vectors.POSTERIOR_MEAN],
+            kept[vectors.SHRINKAGE],
+        )
+        variance = np.where(kept[vectors.UNKNOWN] > 0, np.nan, kept[vectors.POSTERIOR_VARIANCE])
+        caution = 1.0 if self.plan.caution is None else float(self.plan.caution)
+        full = aggregate + caution * (consensus - aggregate)
+        taken = np.full(len(full), caution)
+        nothing = np.full(len(full), np.nan)
+        if not self.target.applies:
+            return consensus, np.ones(len(full)), nothing, nothing
+        model = self.models.of(block)
+        known = ~np.isnan(model.unit)
+        variance = np.where(np.isnan(variance), model.typical, variance)
+        centre, deviation = model.predict(consensus, variance)
+        half = model.quantile * deviation
+        if self.calibration is not None:
+            own = np.where(kept[vectors.UNKNOWN] > 0, 0.0, variance)
+            centre, square, freedom = self.calibration.apply(consensus, own)
+            half = student_quantile(0.5 + 0.5 * self.plan.level, freedom) * np.sqrt(square)
+            estimate, known = centre, np.ones(len(full), dtype=bool)
+        else:
+            estimate = model.estimate(aggregate, consensus, shrinkage, caution)
+        is_truth = block.of_panel(self.target.truth) & known
+        share = np.where(known, model.step(shrinkage), 1.0)
+        return (
+            np.where(is_truth, estimate, full),
+            np.where(is_truth, caution * share, taken),
+            np.where(known, centre, np.nan),
+            np.where(known, half, np.nan),
+        )
+
+    def _with_gold(
+        self, found: dict[str, Floats], kept: Kept, truth_half: Floats
+    ) -> dict[str, Floats]:
+        """Return the numbers with known truths in their place; with gold the interval is that for the truth."""
+        truth = kept[vectors.SCALED_GOLD]
+        is_gold = ~np.isnan(truth)
+        if self.target.truth.all() and self.target.applies:
+            found["lower"], found["upper"] = found["truth_lower"], found["truth_upper"]
+            normal = student_quantile(0.5 + 0.5 * self.plan.level, np.array([np.inf]))[0]
+            found["std_error"] = truth_half / normal
+        for name in ("mean", "lower", "upper", "truth_lower", "truth_upper"):
+            found[name] = np.where(is_gold, truth, found[name])
+        for name in ("std_error", "shrinkage"):
+            found[name] = np.where(is_gold, 0.0, found[name])
+        return found
