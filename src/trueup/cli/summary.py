@@ -55,7 +55,9 @@ def summary(est: Estimate, truth: Floats | None = None, written: Path | None = N
         "",
         f"First step: {about.method}" + (f" ({about.why})" if about.why else ""),
     ]
-    texts = map(as_options, (about.models, about.scale, about.pooling, about.second_step))
+    texts = map(
+        as_options, (about.models, about.scale, about.pooling, about.second_step, about.target)
+    )
     lines += [text[:1].upper() + text[1:] for text in texts if text]
     lines += [about.gold] if about.gold else []
     lines += [f"Warning: {as_options(text)}" for text in about.warnings]

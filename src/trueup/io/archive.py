@@ -262,3 +262,39 @@ def _array(content: NDArray[np.uint8], member: str) -> NDArray[Any]:
         # Any other byte would be neither true nor false.
         check((array.view(np.uint8) <= 1).all(), f"{quoted(member)} holds odd values")
     return array
+
+
+def vector(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    size: int,
+    *,
+    unknown: bool = False,
+    open_end: bool = False,
+) -> NDArray[np.float64]:
+    """Return numbers, one for each of so many things; all finite, unless they may be unknown."""
+    array = arrays[name]
+    check(array.dtype == np.float64 and len(array) == size, f"{quoted(name)} has the wrong size")
+    fine = np.isfinite(array)
+    if unknown or open_end:
+        fine |= (np.isnan(array) & unknown) | ((array == np.inf) & open_end)
+    check(fine.all(), f"{quoted(name)} holds no numbers")
+    return array
+
+
+def whole(value: Any) -> int:
+    """Return a count."""
+    check(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63, "a count")
+    return int(value)
+
+
+def printable(value: Any) -> str:
+    """Return a text of characters that can be shown."""
+    check(isinstance(value, str) and value.replace("\n", "").isprintable(), "a text")
+    return str(value)
+
+
+def texts(values: Any) -> list[str]:
+    """Return a list of names."""
+    check(isinstance(values, list) and all(isinstance(each, str) for each in values), "names")
+    return list(values)

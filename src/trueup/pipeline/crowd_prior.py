@@ -51,6 +51,10 @@ LOG_SPREADS = np.linspace(-4.0, 4.0, 41)
 REFINEMENTS, REACH = 6, 6.0
 SMALLEST = 1e-12
 MOST_X = 5.0
+#: No interval reaches further than this many predictive standard deviations.
+MOST_DEVIATIONS = 50.0
+#: Crowds that are drawn to see what more known truths would bring.
+DRAWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +119,28 @@ class Crowd:
     def independent(self) -> float:
         """Probability that workers share no error."""
         return float(self.weight[-1])
+
+    def deviation(self, u: float) -> float:
+        """Return the predictive standard deviation of a truth at z = 0, with the variance u of the consensus."""
+        own = self.mean(self.spread**2 + self.offset_variance + self.offset**2 + self.slope**2 * u)
+        return float(np.sqrt(max(own - self.mean(self.offset) ** 2, 0.0)))
+
+    def half_width(self, u: float, level: float) -> float:
+        """Return half the width of the symmetric interval at z = 0 that holds a truth with the given probability."""
+        from scipy.optimize import brentq
+        from scipy.special import ndtr
+
+        own = np.sqrt(self.spread**2 + self.offset_variance + self.slope**2 * u)
+        own = np.maximum(own, SMALLEST)
+        away = self.offset - self.mean(self.offset)
+
+        def lacking(half: float) -> float:
+            return level - self.mean(ndtr((half - away) / own) - ndtr((-half - away) / own))
+
+        high = MOST_DEVIATIONS * self.deviation(u) + SMALLEST
+        if lacking(high) >= 0:
+            return high
+        return float(brentq(lacking, 0.0, high, xtol=1e-13 * high, rtol=1e-14))
 
 
 def reliability(s: float, tau2: float, questions: int) -> float:
@@ -234,6 +260,8 @@ class TruthModel:
         Expectations of `om^2 + va + ah^2`, of `b^2` and of `ah b`.
     quantile : array
         Half width of the interval in predictive standard deviations.
+    distance : array
+        Typical distance of the truth from what is predicted: half of the truths are nearer.
     compression : array
         By what factor the distances from the centre are expected to be too small, for the step of the estimate.
     told : array
@@ -254,11 +282,17 @@ class TruthModel:
     slope_square: Floats
     cross: Floats
     quantile: Floats
+    distance: Floats
     compression: Floats
     told: Floats
     spread: Floats
     independent: Floats
     typical: Floats
+
+    @property
+    def half_width(self) -> Floats:
+        """Half the width of the interval for the truth of a typical question at the centre."""
+        return self.quantile * self.predict(self.centre, self.typical)[1]
 
     def predict(self, consensus: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the truth of each question."""
@@ -314,7 +348,7 @@ def truth_model(
         told = max(learned, min(1.0, len(known.g) / FULL), 0.0) ** 2
     constant = crowd.mean(crowd.spread**2 + crowd.offset_variance + crowd.offset**2)
     square = crowd.mean(crowd.slope**2)
-    deviation = float(np.sqrt(max(constant + square * u - offset**2, 0.0)))
+    deviation = crowd.deviation(u)
     numbers = {
         "centre": centre,
         "unit": unit,
@@ -323,7 +357,8 @@ def truth_model(
         "constant": constant,
         "slope_square": square,
         "cross": crowd.mean(crowd.offset * crowd.slope),
-        "quantile": _quantile(crowd, offset, deviation, u, level),
+        "quantile": crowd.half_width(u, level) / deviation if deviation > 0 else 0.0,
+        "distance": unit * crowd.half_width(u, 0.5),
         "compression": float(np.exp(COMPRESSION * x)) * slope / prior_slope,
         "told": told,
         "spread": float(np.sqrt(crowd.mean(crowd.spread**2))),
@@ -333,17 +368,31 @@ def truth_model(
     return TruthModel(**{name: np.asarray(value) for name, value in numbers.items()})
 
 
-def _quantile(crowd: Crowd, centre: float, deviation: float, u: float, level: float) -> float:
-    """Return the half width, in standard deviations, of the symmetric interval of the mixture at z = 0."""
-    from scipy.special import ndtr
+def expected_narrowing(
+    more: int, x: float, shift: float, u: float, tau: float, known: KnownTruths, kind: str | None
+) -> float:
+    """Return the factor by which more known truths are expected to change the width of the interval for a truth.
 
-    own = np.sqrt(crowd.spread**2 + crowd.offset_variance + crowd.slope**2 * u)
-    own = np.maximum(own, SMALLEST)
-    away = crowd.offset - centre
-    low, high = 0.0, 50.0
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        half = middle * deviation
-        inside = crowd.mean(ndtr((half - away) / own) - ndtr((-half - away) / own))
-        low, high = (middle, high) if inside < level else (low, middle)
-    return 0.5 * (low + high)
+    Crowds are drawn from what is believed of this one, at quantiles of the spread, which matters most, and known
+    truths from these crowds, for questions whose consensus lies at quantiles of N(0, tau^2); everything is in units
+    of s.
+    """
+    from scipy.special import ndtri
+
+    crowd, random = believe(x, shift, known, kind), np.random.default_rng(0)
+    order = np.argsort(crowd.spread, kind="stable")
+    reached = np.cumsum(crowd.weight[order])
+    nodes = order[np.searchsorted(reached, reached[-1] * (np.arange(DRAWS) + 0.5) / DRAWS)]
+    z = tau * ndtri((np.arange(more) + 0.5) / more)
+    widths = []
+    for node in nodes:
+        slope, spread = crowd.slope[node], crowd.spread[node]
+        offset = crowd.offset[node] + random.normal() * np.sqrt(crowd.offset_variance[node])
+        noise = random.normal(size=more) * np.sqrt(spread**2 + slope**2 * u)
+        told = KnownTruths(
+            np.append(known.z, z),
+            np.append(known.u, np.full(more, u)),
+            np.append(known.g, offset + slope * z + noise),
+        )
+        widths.append(believe(x, shift, told, kind).deviation(u))
+    return float(np.mean(widths)) / crowd.deviation(u)

@@ -42,6 +42,8 @@ class Diagnosis:
         Why this scale was chosen, in words, where there is something to say.
     pooling : str
         Which workers err together and count as one, in words.
+    target : str
+        Which target was used and why, and what the other would change, in words.
     second_step : str
         What the second step did, in words.
     gold : str
@@ -61,6 +63,7 @@ class Diagnosis:
     transform: str = "none"
     scale: str = ""
     pooling: str = ""
+    target: str = ""
     second_step: str = ""
     gold: str = ""
     assumptions: tuple[str, ...] = ()
@@ -73,7 +76,7 @@ class Diagnosis:
         if self.iterations:
             rest = "" if self.settled else ", not converged"
             lines.append(counted(self.iterations, "iteration") + rest)
-        lines += [text for text in (self.second_step, self.gold) if text]
+        lines += [text for text in (self.second_step, self.target, self.gold) if text]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)

@@ -64,11 +64,18 @@ class Finish:
     calibration: Calibration | None
     gold: bool
 
-    def keep_in(self, engine: Engine) -> float:
-        """Let the engine keep the numbers to report; return the average share of the second step that was taken."""
+    def keep_in(self, engine: Engine) -> tuple[float, float]:
+        """Let the engine keep the numbers to report.
+
+        Returns
+        -------
+        moved, change : float
+            How far estimates were moved on average, as a share of the way, and by how much the other target would
+            change them, in answer units (NaN where it would be as it is).
+        """
         reads = (*READS, vectors.SCALED_GOLD) if self.gold else READS
         sums = engine.sweep(self._visit, reads=reads, answers=False).panel_sums.sum(axis=1)
-        wrong, too_large, moved = sums.tolist()
+        wrong, too_large, moved, change = sums.tolist()
         if wrong:
             raise TrueupError(
                 "a known truth is too far from all answers to learn from it.", argument="gold"
@@ -79,7 +86,8 @@ class Finish:
                 argument="transform",
                 remedy="Give " + option("bounds") + ", or combine the answers on another scale.",
             )
-        return float(moved) / engine.problem.n_questions
+        count = engine.problem.n_questions
+        return float(moved) / count, float(change) / count
 
     def _visit(self, block: Block, kept: Kept) -> Visit:
         scales, found = self.scales, self._on_scale(block, kept)
@@ -98,7 +106,13 @@ class Finish:
         ends = (vectors.ESTIMATE, vectors.UPPER, vectors.TRUTH_UPPER)
         too_large = np.any([np.isinf(reported[name]) for name in ends], axis=0)
         wrong = ~np.isfinite(found["mean"])
-        rows = [wrong.astype(float), (too_large & ~wrong).astype(float), found["shrinkage"]]
+        other = np.abs(reported[vectors.ESTIMATE] - scales.backward(block, found["other"]))
+        rows = [
+            wrong.astype(float),
+            (too_large & ~wrong).astype(float),
+            found["shrinkage"],
+            np.where(np.isfinite(other), other, 0.0),
+        ]
         sums = [segment_sum(row, block.panel_questions) for row in rows]
         return Visit(panel_sums=np.stack(sums), questions=reported)
 
@@ -115,9 +129,10 @@ class Finish:
         shared = block.of_panel(moved.certainty.shift)
         error = np.sqrt(np.where(unknown, np.nan, variance + shared))
         half = moved.width(plan.level).quantile(variance, block.of_panel) * error
-        mean, taken, truth_mean, truth_half = self._truths(block, kept)
+        mean, other, taken, truth_mean, truth_half = self._truths(block, kept)
         found = {
             "mean": mean,
+            "other": other,
             "lower": np.minimum(consensus - half, mean),
             "upper": np.maximum(consensus + half, mean),
             "truth_lower": np.minimum(truth_mean - truth_half, mean),
@@ -132,8 +147,11 @@ class Finish:
             found = self._with_gold(found, kept, truth_half)
         return found | {"aggregate": aggregate}
 
-    def _truths(self, block: Block, kept: Kept) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return estimates, the share of the second step that they take, and centre and half width for the truth."""
+    def _truths(self, block: Block, kept: Kept) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return estimates, those of the other target, the share of the second step that is taken, and the truth.
+
+        The truth is told by the centre and the half width of its interval.
+        """
         aggregate, consensus, shrinkage = (
             kept[vectors.AGGREGATE],
             kept[vectors.POSTERIOR_MEAN],
@@ -145,7 +163,7 @@ class Finish:
         taken = np.full(len(full), caution)
         nothing = np.full(len(full), np.nan)
         if not self.target.applies:
-            return consensus, np.ones(len(full)), nothing, nothing
+            return consensus, nothing, np.ones(len(full)), nothing, nothing
         model = self.models.of(block)
         known = ~np.isnan(model.unit)
         variance = np.where(np.isnan(variance), model.typical, variance)
@@ -162,6 +180,7 @@ class Finish:
         share = np.where(known, model.step(shrinkage), 1.0)
         return (
             np.where(is_truth, estimate, full),
+            np.where(known, np.where(is_truth, full, estimate), np.nan),
             np.where(is_truth, caution * share, taken),
             np.where(known, centre, np.nan),
             np.where(known, half, np.nan),
@@ -177,7 +196,7 @@ class Finish:
             found["lower"], found["upper"] = found["truth_lower"], found["truth_upper"]
             normal = student_quantile(0.5 + 0.5 * self.plan.level, np.array([np.inf]))[0]
             found["std_error"] = truth_half / normal
-        for name in ("mean", "lower", "upper", "truth_lower", "truth_upper"):
+        for name in ("mean", "other", "lower", "upper", "truth_lower", "truth_upper"):
             found[name] = np.where(is_gold, truth, found[name])
         for name in ("std_error", "shrinkage"):
             found[name] = np.where(is_gold, 0.0, found[name])

@@ -115,13 +115,18 @@ class SecondStepResult:
         return " or ".join(sorted(kinds)) or "the overall mean"
 
     def __str__(self) -> str:
-        moved = float(self.totals.shrinkage.sum()) / self.engine.problem.n_questions
+        return self.in_words(float(self.totals.shrinkage.sum()) / self.engine.problem.n_questions)
+
+    def in_words(self, moved: float, *, independent: bool = True) -> str:
+        """Say how far estimates were moved, and what that brings if workers err independently."""
         if moved == 0:
             text = "shrinkage (second step) changed no estimates"
+            if self.totals.shrinkage.any():
+                text += ": crowds like this one have mostly understated differences already"
         else:
             text = f"shrinkage (second step) moved estimates {moved:.1%} of the way toward {self.target} on average"
             gain = self.expected_gain
-            if gain > 0:
+            if independent and gain > 0:
                 text += f"; if workers err independently, this lowers the mean squared error by about {gain:.1%}"
         parts = [
             text,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Engine
     from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.diagnosis import Diagnosis
+    from trueup.pipeline.outlook import Outlook
     from trueup.pipeline.pooling import Pooling
     from trueup.pipeline.shrunk import SecondStepResult
     from trueup.request import Plan
@@ -56,6 +57,11 @@ class Solution:
         The outcome of the first step.
     shrunk : callable
         Returns the outcome of the second step; it is asked once.
+    target : str
+        What is estimated: "truth", "consensus" or, where panels differ, "both"; empty for second steps that know no
+        target.
+    look_ahead : callable
+        Returns how far the truth may be; it is asked once.
     prior_choice : PriorChoice or None
         The prior that held-out workers chose, now or before.
     biases, calibration, pooling : optional
@@ -75,6 +81,8 @@ class Solution:
     scales: PanelScales
     aggregate: Aggregate
     shrunk: Callable[[], SecondStepResult]
+    target: str
+    look_ahead: Callable[[], Outlook]
     prior_choice: PriorChoice | None
     biases: Biases | None
     calibration: Calibration | None
@@ -91,6 +99,11 @@ class Solution:
     def second_step(self) -> SecondStepResult:
         """The outcome of the second step: certainty, prior and posterior."""
         return self.shrunk()
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """How far the truth may be, and what more known truths would bring; unknown for panels."""
+        return self.look_ahead()
 
     def column(self, name: str) -> Floats:
         """Return one number per question, in answer units; see `COLUMNS`."""

@@ -20,6 +20,7 @@ from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.finish import Finish
 from trueup.pipeline.first_step import biases_of, choose_first_step, models_in_words
 from trueup.pipeline.gold import learn_from_gold, lesson_from_gold
+from trueup.pipeline.outlook import Outlook, look_ahead, target_in_words
 from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
 from trueup.pipeline.scaling import keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
 INTERVALS = (
-    "intervals show how far an estimate may be from what infinitely many such workers would say on average; an error "
-    "that all workers share is not included"
+    "lower and upper show how far an estimate may be from what infinitely many such workers would say on average; "
+    "an error that all workers share is not included"
 )
 NO_OVERLAP = (
     "where no question has two answers the workers cannot be compared: intervals are unknown there"
@@ -134,17 +135,24 @@ def solve(
     )
     bar.step(f"second step: {plan.rule.name}")
     target = choose_target(engine, plan, gold=gold)
+    kinds = [plan.kind if truth else None for truth in target.truth]
     numbers = crowd_numbers(combined, answer_scatter(scaled), shrunk.certainty.shift)
-    calibration, gold_says = None, ""
+    known, calibration, gold_says = None, None, ""
     if gold:
-        model, calibration, gold_says = learn_from_gold(
-            GoldQuestions.of(combined), numbers[0], plan
-        )
+        known = GoldQuestions.of(combined)
+        model, calibration, gold_says = learn_from_gold(known, numbers[0], plan)
         models = TruthModels([model])
     else:
-        models = TruthModels([each.model(None, plan.level, plan.kind) for each in numbers])
+        each = zip(numbers, kinds, strict=True)
+        models = TruthModels([panel.model(None, plan.level, kind) for panel, kind in each])
     finish = Finish(plan, shrunk, scales, target, models, calibration, gold)
-    finish.keep_in(combined)
+    moved, change = finish.keep_in(combined)
+    ahead = None
+    if len(numbers) == 1 and target.applies:
+        model = models.models[0]
+        ahead = partial(
+            look_ahead, plan, scales.first, numbers[0], model, known, calibration, change
+        )
     diagnosis = Diagnosis(
         method=algorithm.name or type(algorithm).__name__,
         shrink=plan.rule.name or type(plan.rule).__name__,
@@ -155,9 +163,12 @@ def solve(
         transform=scales.first.transform or "none",
         scale=chosen.said,
         pooling="" if pooling is None else pooling.said,
-        second_step=str(shrunk),
-        gold=gold_says,
-        assumptions=() if calibration is not None else _assumptions(shrunk),
+        target=target_in_words(
+            target, plan, None if ahead is None else ahead(more=0), alone=bool(shrunk.alone.all())
+        ),
+        second_step=shrunk.in_words(moved, independent=target.name == "consensus"),
+        gold="; ".join(filter(None, (gold_says, ahead().next_gold if gold and ahead else ""))),
+        assumptions=() if gold else _assumptions(shrunk),
         warnings=(*warnings, *_reversed(shrunk)),
     )
     if pooling is not None:
@@ -171,6 +182,8 @@ def solve(
         scales=scales,
         aggregate=aggregate,
         shrunk=lambda: shrunk,
+        target=target.name if target.applies else "",
+        look_ahead=Outlook if ahead is None else ahead,
         prior_choice=shrunk.prior_choice,
         biases=first.biases or biases_of(aggregate),
         calibration=calibration,

@@ -17,7 +17,14 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
-from trueup.pipeline.crowd_prior import NOTHING, KnownTruths, TruthModel, reliability, truth_model
+from trueup.pipeline.crowd_prior import (
+    NOTHING,
+    KnownTruths,
+    TruthModel,
+    expected_narrowing,
+    reliability,
+    truth_model,
+)
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
@@ -132,22 +139,29 @@ class CrowdNumbers:
         """`log(1 + s^2/tau^2)`."""
         return reliability(self.s, self.tau2, self.questions)
 
+    def known(self, gold: GoldQuestions | None) -> tuple[float, float, KnownTruths]:
+        """Return s, x and the known truths in units of s; they tell s where the answers do not."""
+        s, x = self.s, self.x
+        if gold is None:
+            return s, x, NOTHING
+        if s <= 0 and len(gold.truth) >= FEWEST_GOLD:
+            s, x = float(np.sqrt(np.mean((gold.truth - gold.aggregate) ** 2))), 0.0
+        if s <= 0:
+            return s, x, NOTHING
+        variance = np.where(np.isnan(gold.variance), self.usual_variance, gold.variance)
+        away = gold.consensus - self.mean, gold.truth - self.mean
+        return s, x, KnownTruths(away[0] / s, variance / s**2, away[1] / s)
+
+    @property
+    def usual_variance(self) -> float:
+        """The typical variance of the consensus, 0 where none is known."""
+        return 0.0 if np.isnan(self.typical) else self.typical
+
     def model(
         self, gold: GoldQuestions | None, level: float, kind: str | None
     ) -> TruthModel | None:
         """Return what the crowd says about truths, None where its scatter is unknown."""
-        s, x, typical = self.s, self.x, 0.0 if np.isnan(self.typical) else self.typical
-        known = NOTHING
-        if gold is not None:
-            if s <= 0 and len(gold.truth) >= FEWEST_GOLD:
-                s, x = float(np.sqrt(np.mean((gold.truth - gold.aggregate) ** 2))), 0.0
-            if s > 0:
-                variance = np.where(np.isnan(gold.variance), typical, gold.variance)
-                known = KnownTruths(
-                    (gold.consensus - self.mean) / s,
-                    variance / s**2,
-                    (gold.truth - self.mean) / s,
-                )
+        s, x, known = self.known(gold)
         if s <= 0:
             return None
         return truth_model(
@@ -155,11 +169,17 @@ class CrowdNumbers:
             unit=s,
             x=x,
             shift=self.shift,
-            typical_variance=typical,
+            typical_variance=self.usual_variance,
             level=level,
             known=known,
             kind=kind,
         )
+
+    def narrowing(self, more: int, gold: GoldQuestions | None, kind: str | None) -> float:
+        """Return the factor by which more known truths would change the width of the interval for the truth."""
+        s, x, known = self.known(gold)
+        shift, u, tau = self.shift / s**2, self.usual_variance / s**2, np.sqrt(self.tau2) / s
+        return expected_narrowing(more, x, shift, u, float(tau), known, kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,14 +23,25 @@ from trueup.answers.scale import PanelScales, Scale
 from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import TrueupError, quoted
-from trueup.io.archive import BROKEN, Damage, check, damaged, read_archive
+from trueup.errors import TrueupError
+from trueup.io.archive import (
+    BROKEN,
+    Damage,
+    check,
+    damaged,
+    printable,
+    read_archive,
+    texts,
+    vector,
+    whole,
+)
 from trueup.io.plain_ids import unpack
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.read_options import ReadOptions
 from trueup.io.readers.assemble import LARGEST_ANSWER
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
+from trueup.pipeline.outlook import Outlook
 from trueup.pipeline.pooling import Pooling
 from trueup.pipeline.scaling import on_scale
 from trueup.pipeline.shrink import second_step
@@ -58,8 +69,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
-
-    from trueup.core.arrays import Floats
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -115,10 +124,10 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
     answers = _answers(meta["answers"], arrays, scale)
     data = _question_data(meta["covariates"], arrays, answers)
     found = meta["found"]
-    names = _strings(found["state"])
+    names = texts(found["state"])
     check("weight" in names and len(set(names)) == len(names), "the state of the workers")
     values = {
-        name: _vector(arrays, f"state.{number}", answers.n_workers)
+        name: vector(arrays, f"state.{number}", answers.n_workers)
         for number, name in enumerate(names)
     }
     check((values["weight"] >= 0).all(), "the state of the workers")
@@ -128,10 +137,10 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         data,
         made(found["algorithm"], find_method),
         values,
-        _count(found["step"]),
+        whole(found["step"]),
         scale,
-        _line(meta["diagnosis"]["why"]),
-        _line(meta["diagnosis"]["scale"]),
+        printable(meta["diagnosis"]["why"]),
+        printable(meta["diagnosis"]["scale"]),
         _prior_choice(found["prior_choice"]),
     )
 
@@ -166,19 +175,19 @@ def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
     read = ReadOptions(**{name: read_value(name, text) for name, text in meta["read"].items()})
     check(plan.seed < 2**63 and plan.max_iter < 2**63, "its request")
     source = meta["source"]
-    return Request(read=read, plan=plan, source=None if source is None else _line(source))
+    return Request(read=read, plan=plan, source=None if source is None else printable(source))
 
 
 def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
     if about is None:
         return None
-    components = _count(about["components"])
+    components = whole(about["components"])
     check(about["model"] in ("none", *TOWARD) and components <= MOST_COMPONENTS, "its prior")
     check((components >= 2) == (about["model"] == "mixture"), "its prior")
     log_tau2 = None if about["log_tau2"] is None else float(about["log_tau2"])
     check((components == 0) == (log_tau2 is None) and abs(log_tau2 or 0.0) < np.inf, "its prior")
     gain, z = float(about["gain"]), float(about["z"])
-    counts = _count(about["answers"]), _count(about["changed"])
+    counts = whole(about["answers"]), whole(about["changed"])
     return PriorChoice(about["model"], components, log_tau2, gain, z, *counts)
 
 
@@ -195,16 +204,16 @@ def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
     rising[indptr[1:-1] - 1] = True
     check(rising.all(), "its answers")
     check((np.bincount(worker, minlength=n) > 0).all(), "its answers")
-    given = _vector(arrays, "answers", len(worker))
+    given = vector(arrays, "answers", len(worker))
     check(max(given.max(), -given.min()) <= LARGEST_ANSWER, "its answers")
     check(not scale.outside(given).any(), "its answers")
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
-        precision = _vector(arrays, "precision", len(worker))
+        precision = vector(arrays, "precision", len(worker))
         check((precision > 0).all() and 0 < mean < np.inf, "its variances")
     variance = None
     if "worker_variance" in arrays:
-        variance = _vector(arrays, "worker_variance", n, unknown=True)
+        variance = vector(arrays, "worker_variance", n, unknown=True)
         check(((variance > 0) | np.isnan(variance)).all(), "its variances")
     kind = about["kind"]
     check(kind in (*FRAMES, *OTHERS), "what the answers were")
@@ -224,9 +233,9 @@ def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
             questions,
             workers,
             kind=kind if _installed(kind) else "array",
-            n_rows=_count(about["rows"]),
-            n_missing=_count(about["missing"]),
-            n_duplicates=_count(about["duplicates"]),
+            n_rows=whole(about["rows"]),
+            n_missing=whole(about["missing"]),
+            n_duplicates=whole(about["duplicates"]),
         ),
     )
 
@@ -240,7 +249,7 @@ def _question_data(
     covariate_names: list[str] | None, arrays: Arrays, answers: Answers
 ) -> QuestionData:
     m = answers.n_questions
-    gold = _vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
+    gold = vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
     groups = covariates = None
     if "group_of" in arrays:
         ids, codes = unpack("group", arrays), arrays["group_of"]
@@ -248,8 +257,8 @@ def _question_data(
         check((codes >= -1).all() and (codes < len(ids)).all(), "its groups")
         groups = Labels(codes, ids)
     if covariate_names is not None:
-        names = tuple(_strings(covariate_names))
-        columns = [_vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
+        names = tuple(texts(covariate_names))
+        columns = [vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
         covariates = Covariates(np.column_stack(columns), names)
     return QuestionData(groups, covariates, gold)
 
@@ -265,7 +274,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         size = {"value": n, "std_error": n}
         biases = Biases(
             **{
-                name: _vector(arrays, f"bias.{name}", size.get(name, 1), open_end=True)
+                name: vector(arrays, f"bias.{name}", size.get(name, 1), open_end=True)
                 for name in BIASES
             }
         )
@@ -277,7 +286,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     )  # else the first step removed them itself
     unbiased = scaled if before is None else before.remove(scaled)
     first = {
-        name: _vector(arrays, f"question.{name}", m, unknown=unknown)
+        name: vector(arrays, f"question.{name}", m, unknown=unknown)
         for name, unknown in OF_QUESTIONS.items()
     }
     check(not (first["variance"] < 0).any(), "its variances")
@@ -288,7 +297,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         vectors.MODEL_VARIANCE: first["variance"],
     }
     for column, name in COLUMNS.items():
-        kept[name] = _vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
+        kept[name] = vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
     if data.gold is not None:
         kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = (
             data.gold,
@@ -297,7 +306,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     for name, values in kept.items():
         unbiased.keep(name, values)
     workers = {
-        name: _vector(arrays, f"worker.{name}", n, unknown=unknown)
+        name: vector(arrays, f"worker.{name}", n, unknown=unknown)
         for name, unknown in OF_WORKERS.items()
     }
     weight, noise = workers["weight"], workers["noise"]
@@ -313,7 +322,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         noise=noise,
         bias=state.values.get("bias"),
         state=State(gather_facts(unbiased), state.values, state.step),
-        iterations=np.array([_count(iterations)]),
+        iterations=np.array([whole(iterations)]),
         settled=np.array([settled is True]),
         moved=np.array([float(moved)]),
         has_variance=not np.isnan(first["variance"]).any(),
@@ -340,6 +349,8 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         scales=scales,
         aggregate=aggregate,
         shrunk=again,
+        target=_target(meta["target"]),
+        look_ahead=partial(_same, _outlook(meta["outlook"])),
         prior_choice=state.prior_choice,
         biases=biases,
         calibration=_calibration(meta["calibration"]),
@@ -354,7 +365,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
 def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:
     if "worker.leader" not in arrays:
         return None
-    leader = _vector(arrays, "worker.leader", n_workers).astype(np.int64)
+    leader = vector(arrays, "worker.leader", n_workers).astype(np.int64)
     check(((leader >= 0) & (leader < n_workers)).all(), "its pooled workers")
     check((leader[leader] == leader).all(), "its pooled workers")
     return Pooling(leader)
@@ -362,15 +373,32 @@ def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:
 
 def _diagnosis(about: dict[str, Any]) -> Diagnosis:
     words = (
-        "method", "shrink", "why", "models", "transform", "scale", "pooling", "second_step", "gold",
+        "method", "shrink", "why", "models", "transform", "scale", "pooling", "target", "second_step", "gold",
     )  # fmt: skip
     return Diagnosis(
-        **{name: _line(about.get(name, "")) for name in words},
-        iterations=_count(about["iterations"]),
+        **{name: printable(about.get(name, "")) for name in words},
+        iterations=whole(about["iterations"]),
         settled=about["settled"] is True,
-        assumptions=tuple(map(_line, about["assumptions"])),
-        warnings=tuple(map(_line, about["warnings"])),
+        assumptions=tuple(map(printable, about["assumptions"])),
+        warnings=tuple(map(printable, about["warnings"])),
     )
+
+
+def _same(found: Outlook) -> Outlook:
+    return found
+
+
+def _target(about: Any) -> str:
+    check(about in ("", "truth", "consensus", "both"), "its target")
+    return str(about)
+
+
+def _outlook(about: dict[str, Any]) -> Outlook:
+    """Return how far the truth may be; distances may be unknown."""
+    distances = ("scatter", "distance", "half_width", "next_half_width", "change")
+    numbers = {name: float(about[name]) for name in distances}
+    check(not any(value < 0 for value in numbers.values()), "how far the truth may be")
+    return Outlook(**numbers, n_gold=whole(about["n_gold"]), relative=about["relative"] is True)
 
 
 def _calibration(about: dict[str, str] | None) -> Calibration | None:
@@ -379,31 +407,3 @@ def _calibration(about: dict[str, str] | None) -> Calibration | None:
     numbers = {each.name: float(about[each.name]) for each in fields(Calibration)}
     check(np.isfinite(list(numbers.values())).all(), "what gold questions showed")
     return Calibration(**{**numbers, "n_gold": int(numbers["n_gold"])})  # type: ignore[arg-type]
-
-
-def _vector(
-    arrays: Arrays, name: str, size: int, *, unknown: bool = False, open_end: bool = False
-) -> Floats:
-    """Return numbers, one for each of so many things; all finite, unless they may be unknown."""
-    array = arrays[name]
-    check(array.dtype == np.float64 and len(array) == size, f"{quoted(name)} has the wrong size")
-    fine = np.isfinite(array)
-    if unknown or open_end:
-        fine |= (np.isnan(array) & unknown) | ((array == np.inf) & open_end)
-    check(fine.all(), f"{quoted(name)} holds no numbers")
-    return array
-
-
-def _count(value: Any) -> int:
-    check(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63, "a count")
-    return int(value)
-
-
-def _line(value: Any) -> str:
-    check(isinstance(value, str) and value.replace("\n", "").isprintable(), "a text")
-    return str(value)
-
-
-def _strings(values: Any) -> list[str]:
-    check(isinstance(values, list) and all(isinstance(each, str) for each in values), "names")
-    return list(values)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Answers
     from trueup.io.question_data import QuestionData
     from trueup.pipeline.calibration import Calibration
+    from trueup.pipeline.outlook import Outlook
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
@@ -66,6 +67,8 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             else _prior_choice(state.prior_choice),
         },
         "diagnosis": asdict(est.diagnosis),
+        "target": est.solution.target,
+        "outlook": _outlook(est.solution.outlook),
         "calibration": None if est.calibration is None else _calibration(est.calibration),
     }
     arrays = {
@@ -89,6 +92,13 @@ def _texts(numbers: Any) -> list[str]:
 def _source(source: Any) -> str | None:
     """Return the file of the answers, if it has a name that can be shown."""
     return source if isinstance(source, str) and source.isprintable() else None
+
+
+def _outlook(found: Outlook) -> dict[str, Any]:
+    numbers = {
+        name: _text(value) for name, value in asdict(found).items() if isinstance(value, float)
+    }
+    return {**numbers, "n_gold": found.n_gold, "relative": found.relative}
 
 
 def _calibration(calibration: Calibration) -> dict[str, str]:

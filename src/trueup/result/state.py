@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION = "trueup state", 5
+FORMAT, VERSION = "trueup state", 6
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}

@@ -48,7 +48,10 @@ def first_questions(est: Estimate) -> list[str]:
 
 def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
     """Show some questions by their numbers, as a table of text."""
-    rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
+    level = f"{100 * est.level:g}%"
+    truth = est.solution.target == "truth" and est.question_data.gold is None
+    head = (f"{level} consensus", f"{level} truth") if truth else (f"{level} interval",)
+    rows: list[tuple[str, ...]] = [("question", "estimate", *head, "answers")]
     ids = est.problem.question_ids.tolist(np.asarray(numbers, dtype=np.int64))
     for name, j in zip(ids, numbers, strict=True):
         rows.append(
@@ -56,6 +59,11 @@ def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
                 short(name),
                 f"{est.estimate[j]:.6g}",
                 interval(float(est.lower[j]), float(est.upper[j])),
+                *(
+                    [interval(float(est.truth_lower[j]), float(est.truth_upper[j]))]
+                    if truth
+                    else []
+                ),
                 f"{est.problem.counts[j]:,}",
             )
         )
