@@ -193,9 +193,13 @@ class Finish:
         truth = kept[vectors.SCALED_GOLD]
         is_gold = ~np.isnan(truth)
         if self.target.truth.all() and self.target.applies:
-            found["lower"], found["upper"] = found["truth_lower"], found["truth_upper"]
             normal = student_quantile(0.5 + 0.5 * self.plan.level, np.array([np.inf]))[0]
-            found["std_error"] = truth_half / normal
+            for name, value in (
+                ("lower", found["truth_lower"]),
+                ("upper", found["truth_upper"]),
+                ("std_error", truth_half / normal),
+            ):
+                found[name] = np.where(np.isnan(truth_half), found[name], value)
         for name in ("mean", "other", "lower", "upper", "truth_lower", "truth_upper"):
             found[name] = np.where(is_gold, truth, found[name])
         for name in ("std_error", "shrinkage"):

@@ -136,8 +136,8 @@ def target_in_words(target: Target, plan: Plan, found: Outlook | None, *, alone:
     """
     if not target.applies:
         return (
-            f"target {target.name} changes nothing about shrink {plan.rule.name}, which stays as it was published: "
-            "truth_lower and truth_upper are unknown"
+            f"shrink {plan.rule.name} takes no target: estimates are as it gives them, and truth_lower and "
+            "truth_upper are unknown"
         )
     text: str = f"target {target.name}" + (f" ({target.why})" if target.why else "")
     if target.name == "consensus":

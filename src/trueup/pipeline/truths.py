@@ -37,8 +37,8 @@ AGREEMENT = 1e-9
 CLIP = 3.0
 #: Known truths from which on they show the scatter where the answers do not.
 FEWEST_GOLD = 3
-#: Seed of the sample of questions of a very large problem.
-SEED = 0
+#: Seed of the sample of questions of a large problem, and the most questions that show the scatter.
+SEED, ENOUGH = 0, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def answer_scatter(engine: Engine) -> Floats:
     With `r_ij = |x_ij - median_j| sqrt(k_j/(k_j - 1))` over questions with two answers, `phi` the share of r that is
     not agreement, and M the fixed point of `M = mean(min(r, 3 M))` over those, `s = sqrt(pi/2) phi M`.
     """
-    sample = sample_questions(engine, SEED)
+    sample = sample_questions(engine, SEED, ENOUGH)
 
     def visit(block: Block, kept: Kept) -> Visit:
         counts = block.counts
