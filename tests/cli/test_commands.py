@@ -202,6 +202,9 @@ def test_json_is_what_the_library_finds() -> None:
         "rmse": pytest.approx(np.sqrt(np.mean((est.estimate - true) ** 2))),
         "rmse_first_step": pytest.approx(np.sqrt(np.mean((est.base - true) ** 2))),
         "inside": pytest.approx(np.mean((est.lower <= true) & (true <= est.upper))),
+        "inside_truth": pytest.approx(
+            np.mean((est.truth_lower <= true) & (true <= est.truth_upper))
+        ),
     }
 
 
@@ -285,7 +288,9 @@ def test_workers_who_err_together_are_named() -> None:
 def test_truths_are_compared_with_but_not_used() -> None:
     text = printed("estimate", "answers.csv", "--truth", "truth.csv")
     assert "Against 12 known truths: root mean squared error" in text
-    assert "of them are inside their 95% interval" in text
+    assert "of them are inside their 95% interval for the truth, " in text
+    text = printed("estimate", "answers.csv", "--truth", "truth.csv", "--target", "consensus")
+    assert re.search(r"of them are inside their 95% interval$", text, re.MULTILINE)
     assert estimates("answers.csv", "--truth", "truth.csv") == expected()
     write("truth.csv", truths(1))
     assert "Against 1 known truth: " in printed("estimate", "answers.csv", "--truth", "truth.csv")

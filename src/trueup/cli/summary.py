@@ -12,7 +12,14 @@ from trueup.answers.scale import LOGARITHMS, check_truths
 from trueup.cli.wording import as_options
 from trueup.errors import counted
 from trueup.result.tables import least_certain
-from trueup.result.text import account, interval, question_rows, short, text_table
+from trueup.result.text import (
+    account,
+    interval,
+    interval_columns,
+    question_rows,
+    short,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,32 +91,46 @@ def _read(est: Estimate) -> list[str]:
 
 
 def errors(est: Estimate, truth: Floats) -> dict[str, Any]:
-    """Compare with known truths: root mean squared errors, and the share inside its interval."""
+    """Compare with known truths: root mean squared errors, and the shares inside the intervals.
+
+    "inside" is the share of truths inside the interval, "inside_truth" that inside the interval for the truth; None
+    where intervals are unknown.
+    """
     known = np.flatnonzero(~np.isnan(truth))
     base, error = (
         float(np.sqrt(np.mean((values[known] - truth[known]) ** 2)))
         for values in (est.base, est.estimate)
     )
-    some = known[~np.isnan(est.lower[known])]
-    inside = (est.lower[some] <= truth[some]) & (truth[some] <= est.upper[some])
     return {
         "known": len(known),
         "rmse": error,
         "rmse_first_step": base,
-        "inside": float(inside.mean()) if len(some) else None,
+        "inside": _share_inside(truth[known], est.lower[known], est.upper[known]),
+        "inside_truth": _share_inside(truth[known], est.truth_lower[known], est.truth_upper[known]),
     }
+
+
+def _share_inside(truth: Floats, low: Floats, high: Floats) -> float | None:
+    """Return the share of truths inside their intervals, None where no interval is known."""
+    some = ~np.isnan(low)
+    inside = (low <= truth) & (truth <= high)
+    return float(inside[some].mean()) if some.any() else None
 
 
 def _against(est: Estimate, truth: Floats) -> list[str]:
     """Say how far the estimates are from known truths."""
-    found = errors(est, truth)
+    found, level = errors(est, truth), f"{100 * est.level:g}%"
     rmse = f"root mean squared error {found['rmse']:.4g} (first step alone {found['rmse_first_step']:.4g})"
     lines = [f"Against {counted(found['known'], 'known truth')}: {rmse}"]
-    if found["inside"] is not None:
-        lines.append(
-            f"{found['inside']:.0%} of them are inside their {100 * est.level:g}% interval"
-        )
-    return lines
+    inside, inside_truth = found["inside"], found["inside_truth"]
+    if inside_truth is None or len(interval_columns(est)) == 1:
+        if inside is not None:
+            lines.append(f"{inside:.0%} of them are inside their {level} interval")
+        return lines
+    text = f"{inside_truth:.0%} of them are inside their {level} interval for the truth"
+    if inside is not None:
+        text += f", {inside:.0%} inside the one for the consensus, which leaves out errors that all workers share"
+    return [*lines, text]
 
 
 def _least_certain(est: Estimate, written: Path | None) -> list[str]:
@@ -128,11 +149,15 @@ def _least_certain(est: Estimate, written: Path | None) -> list[str]:
     frame = est.questions.sparkSession.read.parquet(str(written))
     error = frame["std_error"] / frame["estimate"] if relative else frame["std_error"]
     least = frame.orderBy(error.desc_nulls_first()).limit(count).toArrow()
-    rows = [("question", "estimate", f"{100 * est.level:g}% interval", "answers")]
+    columns = interval_columns(est)
+    rows: list[tuple[str, ...]] = [("question", "estimate", *columns, "answers")]
     for row in least.to_pylist():
-        ends = (np.nan if row[end] is None else row[end] for end in ("lower", "upper"))
+        intervals = (
+            interval(*(np.nan if row[end] is None else row[end] for end in ends))
+            for ends in columns.values()
+        )
         name, value, answers = row["question"], row["estimate"], row["n_answers"]
-        rows.append((short(name), f"{value:.6g}", interval(*ends), f"{answers:,}"))
+        rows.append((short(name), f"{value:.6g}", *intervals, f"{answers:,}"))
     return [title, *text_table(rows, "  ")]
 
 

@@ -46,27 +46,29 @@ def first_questions(est: Estimate) -> list[str]:
     return [*lines, f"... and {left:,} more"] if left else lines
 
 
+def interval_columns(est: Estimate) -> dict[str, tuple[str, str]]:
+    """Return the intervals to show: the title of each, and the columns of its ends.
+
+    Where the target is the truth that is the interval for the consensus and the one for the truth; with known truths
+    both are one.
+    """
+    level = f"{100 * est.level:g}%"
+    consensus, truth = ("lower", "upper"), ("truth_lower", "truth_upper")
+    if est.solution.target in ("truth", "both") and est.question_data.gold is None:
+        return {f"{level} consensus": consensus, f"{level} truth": truth}
+    return {f"{level} interval": consensus}
+
+
 def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
     """Show some questions by their numbers, as a table of text."""
-    level = f"{100 * est.level:g}%"
-    truth = est.solution.target == "truth" and est.question_data.gold is None
-    head = (f"{level} consensus", f"{level} truth") if truth else (f"{level} interval",)
-    rows: list[tuple[str, ...]] = [("question", "estimate", *head, "answers")]
+    columns = interval_columns(est)
+    rows: list[tuple[str, ...]] = [("question", "estimate", *columns, "answers")]
+    ends = [(getattr(est, low), getattr(est, high)) for low, high in columns.values()]
     ids = est.problem.question_ids.tolist(np.asarray(numbers, dtype=np.int64))
     for name, j in zip(ids, numbers, strict=True):
-        rows.append(
-            (
-                short(name),
-                f"{est.estimate[j]:.6g}",
-                interval(float(est.lower[j]), float(est.upper[j])),
-                *(
-                    [interval(float(est.truth_lower[j]), float(est.truth_upper[j]))]
-                    if truth
-                    else []
-                ),
-                f"{est.problem.counts[j]:,}",
-            )
-        )
+        intervals = (interval(float(low[j]), float(high[j])) for low, high in ends)
+        answers = f"{est.problem.counts[j]:,}"
+        rows.append((short(name), f"{est.estimate[j]:.6g}", *intervals, answers))
     return text_table(rows)
 
 
