@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trueup.answers.answers import Answers
-    from trueup.core.arrays import Indices, Ints
+    from trueup.core.arrays import Bools, Indices, Ints
 
 # Entries of a table panels x workers (or questions, or answers) that are held at a time.
 TABLE = 1 << 22
@@ -185,15 +185,19 @@ def sample_blocks(
     return _lay_out(answers, n_panels, panel, question, position, answers.workers[position])
 
 
-def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
+def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0, once: bool = False) -> Answers:
     """Draw `n_panels` panels of as many workers as there are, with replacement.
 
-    A worker drawn twice is in the panel as two workers with the same answers.
+    A worker drawn twice is in the panel as two workers with the same answers, or `once`.
     """
     _single(answers, n_panels)
     n = answers.n_workers
     rng = generator(seed)
     drawn = id_order(answers)[rng.integers(0, n, size=(n_panels, n)).ravel()]
+    if once:
+        present = np.zeros((n_panels, n), dtype=bool)
+        present[np.repeat(np.arange(n_panels), n), drawn] = True
+        return _of_workers(answers, present)
     by_worker = group_order(answers.workers, n)
     start = offsets(np.bincount(answers.workers, minlength=n))
     counts = np.diff(start)[drawn]
@@ -205,6 +209,13 @@ def bootstrap(answers: Answers, n_panels: int, *, seed: int = 0) -> Answers:
     return _lay_out(
         answers, n_panels, panel[order], question[order], position[order], slot[order] % n, drawn
     )
+
+
+def _of_workers(answers: Answers, present: Bools) -> Answers:
+    """Return a panel with the answers of the workers of each row of `present`, panels x workers."""
+    panel, position = np.nonzero(present[:, answers.workers])
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)[position]
+    return _lay_out(answers, len(present), panel, question, position, answers.workers[position])
 
 
 def jackknife(answers: Answers, groups: int, *, seed: int = 0) -> Answers:

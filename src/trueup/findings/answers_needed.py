@@ -1,8 +1,8 @@
 """Which questions need another answer, and how many: what the next one would add to what is known.
 
 The variance V_j of an estimate says how much is known of a question, prior included. An answer of a typical worker,
-of variance s (the median worker, and the spread of biases, for the next worker has one as well), adds 1/s to what is
-known:
+of variance s (what an answer counts at the median question, with the bias that the next worker has as well), adds 1/s
+to what is known:
 
     1/V_j after a more answers = 1/V_j + a/s,         one answer lowers V_j by V_j^2 / (V_j + s)
     a_j = s (1/(target^2 - F_j) - 1/V_j), rounded up
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
     from trueup.pipeline.solution import Solution
-    from trueup.variance.worker_noise import WorkerNoise
 
 SHOWN = 10
 #: More answers than this to a question are a way of saying never.
@@ -164,17 +163,13 @@ class AnswersNeeded:
         return lines
 
 
-def answers_needed(
-    solution: Solution, noise: WorkerNoise | None, kind: str, target_se: float | None = None
-) -> AnswersNeeded:
+def answers_needed(solution: Solution, kind: str, target_se: float | None = None) -> AnswersNeeded:
     """Return which questions need more answers.
 
     Parameters
     ----------
     solution : Solution
         What both steps found.
-    noise : WorkerNoise or None
-        The noise of the workers; None: that of the first step itself.
     kind : str
         Library of the frame.
     target_se : float, optional
@@ -202,7 +197,7 @@ def answers_needed(
         raise TrueupError(
             f"found {quoted(target_se)}, must be a number above 0.", argument="target_se"
         )
-    s = _typical(solution, noise)
+    s = _typical(solution)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)
     fixed = total - own
@@ -230,16 +225,18 @@ def answers_needed(
     )
 
 
-def _typical(solution: Solution, noise: WorkerNoise | None) -> float:
-    """Return the variance of an answer of a typical worker, including its bias unless biases were removed."""
-    if noise is None:
-        aggregate = solution.aggregate
-        judged = aggregate.facts.n_informative > 0
-        return float(np.median(aggregate.noise[judged])) if judged.any() else 0.0
-    judged = noise.n_informative > 0
-    if not judged.any():
+def _typical(solution: Solution) -> float:
+    """Return the variance of an answer of a typical worker, including its bias unless biases were removed.
+
+    That is `k_j (v_j + shift)` at the median question: what an answer counts in the first step, on average over its
+    workers. The median of the workers would not do where workers give an answer or two each: their variances are then
+    as good as unknown, and the median of such estimates is far below their mean.
+    """
+    sure, counts = solution.second_step.certainty, solution.root.problem.counts
+    known = ~solution.second_step.unknown & np.isfinite(sure.v_interval)
+    if not known.any():
         return 0.0
-    return float(np.median(noise.variance[judged]) + noise.bias_variance.max())
+    return float(np.median(counts[known] * (sure.v_interval[known] + sure.shift[0])))
 
 
 def _slope(solution: Solution) -> Floats:

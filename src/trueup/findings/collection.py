@@ -160,14 +160,7 @@ class Findings:
         """Which questions need more answers, and how many."""
 
         def find() -> AnswersNeeded:
-            aggregate, noise = self._solution.aggregate, self._solution.second_step.noise
-            if aggregate.algorithm.concludes:
-                noise = None  # it knows the noise of the workers, without their biases
-            elif noise is None and aggregate.bias is None:
-                noise = self._own_noise
-            elif noise is None:
-                noise = worker_noise(self._answers, bias=aggregate.bias)
-            return answers_needed(self._solution, noise, self._kind, self._options.target_se)
+            return answers_needed(self._solution, self._kind, self._options.target_se)
 
         return self._known("answers_needed", find, self._options.target_se)
 

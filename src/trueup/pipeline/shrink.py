@@ -297,7 +297,7 @@ def _certainty(
         wanted = "jackknife"
     if isinstance(wanted, str) and wanted == "moderated":
         return moderated(answers, aggregate, noise=noise)
-    return certainty(wanted, answers, aggregate)
+    return certainty(wanted, answers, aggregate, noise=noise)
 
 
 def _of_model(aggregate: Aggregate) -> Certainty:

@@ -1,9 +1,9 @@
 """Variance rules: how certain is a first step? Answers and aggregate in, a variance per question out.
 
 `psi_h` is the estimate of the paper as printed, `psi_h_per_answer` probably what was meant. `plugin`, `sandwich` and
-`blue` use the weights of the first step. `jackknife` and `bootstrap` run any first step again with other workers.
-`moderated` is our own rule; it also returns how certain its variances are. `find` returns a rule by name, `certainty`
-and `variances` apply one.
+`blue` use the weights of the first step. `jackknife` and `bootstrap` run any first step again with fewer workers.
+`moderated` is our own rule; like these two it also returns how certain its variances are. `find` returns a rule
+by name, `certainty` and `variances` apply one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trueup.errors import TrueupError, option, quoted
 from trueup.variance.contract import Certainty
 from trueup.variance.moderated import moderated
 from trueup.variance.paper import psi_h, psi_h_per_answer
-from trueup.variance.plugin import blue, plugin
+from trueup.variance.plugin import at_face_value, blue, plugin
 from trueup.variance.resample import bootstrap, jackknife
 from trueup.variance.sandwich import mean_sandwich, sandwich
 from trueup.variance.worker_noise import WorkerNoise, worker_noise
@@ -60,7 +60,8 @@ _RULES: dict[str, Callable[[Answers | None, Aggregate], Floats | Certainty]] = {
     "bootstrap": bootstrap,
 }
 
-_RESAMPLED = ("jackknife", "bootstrap")
+#: Rules that take the weights as fixed; the intervals do not.
+_AT_FACE_VALUE = ("plugin", "sandwich")
 
 
 def names() -> list[str]:
@@ -85,18 +86,25 @@ def variances(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Float
     return certainty(rule, answers, aggregate).v
 
 
-def certainty(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Certainty:
-    """Return variances and how certain they are; most rules treat their variances as known.
+def certainty(
+    rule: Any, answers: Answers | None, aggregate: Aggregate, *, noise: WorkerNoise | None = None
+) -> Certainty:
+    """Return variances and how certain they are; numbers that are given count as known.
 
-    The engine of the aggregate keeps them. `answers` is None if the answers are not in memory.
+    The engine of the aggregate keeps them. `answers` is None if the answers are not in memory; `noise` is the noise of
+    the workers, where it is known already.
     """
     engine = aggregate.engine
     if isinstance(rule, str):
+        if (
+            rule in _AT_FACE_VALUE
+            and aggregate.has_variance
+            and not aggregate.algorithm.needs_variance
+        ):
+            return at_face_value(find(rule), answers, aggregate, noise)
         variance = find(rule)(answers, aggregate)
         if isinstance(variance, Certainty):
             return variance
-        if rule in _RESAMPLED:
-            engine.keep(vectors.VARIANCE, variance)
         return Certainty.of_known(engine)
     if callable(rule):
         if answers is None:
