@@ -154,7 +154,7 @@ def test_a_black_box_has_its_variance_by_jackknife_and_the_normal_prior() -> Non
     jackknife = 6 / 7 * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
     # Pooled over the questions, which leaves their average as it is.
     assert np.mean(est.base_std_error**2) == pytest.approx(jackknife.mean(), rel=1e-9)
-    assert np.ptp(est.base_std_error**2) < 0.5 * np.ptp(jackknife)
+    assert np.ptp(est.base_std_error**2) < 0.6 * np.ptp(jackknife)
     assert est.second_step.models == ["normal"]
     assert (est.shrinkage > 0).any()
 
