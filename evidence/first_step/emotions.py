@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
-from evidence.first_step.real import source_of
 from evidence.processes import run_tasks
 from evidence.second_step.context import Point
+from evidence.sub_panels import source_of
 from trueup.report.page import PageTable, Section
 from trueup.study.sources import Drawn, Sampled
 

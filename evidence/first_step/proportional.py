@@ -50,7 +50,7 @@ def proportional_cell(
     borders = answers.panel_questions
     mean = first_step(answers, **MEAN)
     base, base_log = losses_of(borders, mean, truth), _log_losses(borders, mean, truth)
-    each = [estimate_of(panel, seed=seed) for panel in panels_of(answers)]
+    each = [estimate_of(panel, target="consensus", seed=seed) for panel in panels_of(answers)]
     rows = []
     for name, column in STEPS.items():
         found = np.concatenate([getattr(est, column) for est in each])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
-from evidence.panel_estimates import seed_for
 from evidence.processes import run_tasks
-from evidence.second_step.context import load_source
+from evidence.sub_panels import EVERYTHING, RANDOM_ANSWERS, RANDOM_WORKERS, draw
 from trueup.errors import TrueupError
 from trueup.report.page import PageTable, Section
-from trueup.study.sources import Drawn
 
 if TYPE_CHECKING:
     from evidence.second_step.context import Context
@@ -22,37 +19,14 @@ if TYPE_CHECKING:
 SETS = ("emotions", "calories", "dots", "groceries", "pies", "nflx_public", "population")
 SIZES = (3, 6, 12)
 PANELS = 40
-RANDOM_WORKERS, RANDOM_ANSWERS, EVERYTHING = "workers", "answers", "everything"
 #: How sub-panels are drawn, and how many answers to a question they have; 0: all.
 PLAN = (
     *((RANDOM_WORKERS, size) for size in SIZES),
     *((RANDOM_ANSWERS, size) for size in SIZES),
     (EVERYTHING, 0),
 )
-FEWEST_QUESTIONS = 8
 #: A cell is clearly worse than the mean beyond this ratio.
 WORSE = 1.02
-source_of = lru_cache(maxsize=None)(load_source)
-
-
-def draw(
-    name: str, data: str | None, how: str, answers_each: int, panels: int, seed: int
-) -> Drawn | None:
-    """Draw sub-panels of all questions (of a block); everything is one panel. None where there are too few."""
-    source = source_of(name, data)
-    if how == EVERYTHING:
-        return None if source.truth is None else Drawn(source.answers, source.truth)
-    if how == RANDOM_WORKERS and source.sparse:
-        return None
-    questions = source.answers.n_questions
-    if how == RANDOM_ANSWERS:
-        source = replace(source, sparse=True, blocks=None)
-        questions = int((source.answers.counts >= answers_each).sum())
-    elif source.blocks is not None:
-        questions = int(np.bincount(source.blocks).min())
-    if questions < FEWEST_QUESTIONS or not source.fits(answers_each, questions):
-        return None
-    return source.draw(panels, answers_each, questions, seed_for(seed, name, how, answers_each))
 
 
 def cell(

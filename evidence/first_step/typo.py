@@ -29,7 +29,7 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "mean": {"method": "mean", "shrink": "none", "transform": "none"},
     "student_t": {"method": "student_t", "shrink": "none", "transform": "none"},
     "default, first step alone": {"shrink": "none"},
-    DEFAULT: {},
+    DEFAULT: {"target": "consensus"},
 }
 
 

@@ -8,6 +8,7 @@ line in `rules`.
 from __future__ import annotations
 
 from evidence.second_step.ablation import ablation
+from evidence.second_step.both_targets import both_targets
 from evidence.second_step.context import Context
 from evidence.second_step.gain_share import share_of_gain
 from evidence.second_step.gold import gold_questions
@@ -34,6 +35,7 @@ STUDY = EvidenceStudy(
     parts=(
         synthetic_grid,
         real_data,
+        both_targets,
         special_designs,
         first_step_choice,
         gold_questions,
@@ -45,6 +47,6 @@ STUDY = EvidenceStudy(
     ),
     context=Context,
     first=figures_to_reach,
-    skipped=(real_data,),
+    skipped=(real_data, both_targets),
 )
 PARTS, run = STUDY.parts, STUDY.run

@@ -1,4 +1,4 @@
-"""How much of the step to take: mean ratios against the caution factor.
+"""How much of the full step (target consensus) to take: mean ratios against the caution factor.
 
 The estimates of a panel are linear in the caution factor, so the risk of a cell is a parabola, which three values
 determine.
@@ -12,9 +12,8 @@ import numpy as np
 
 from evidence.second_step.cell_tables import mean
 from evidence.second_step.charts import lines
-from evidence.second_step.rules import OURS, SHIPPED
+from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS
 from trueup.report.page import Figure, PageTable
-from trueup.shrinkage.normal import CAUTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from trueup.study.harness import StudyCell
 
 FACTORS = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
-RUN = {"ours, 0.3": 0.3, SHIPPED: CAUTION, OURS: 1.0}
+RUN = {"ours, 0.3": 0.3, CAUTIOUS: CAUTION, OURS: 1.0}
 ALL = "mean of the data sets"
 
 

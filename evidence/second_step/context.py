@@ -7,15 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import trueup
 from evidence.second_step import rules
+from evidence.sub_panels import load_source
 from trueup.algorithms import CATD
-from trueup.answers.scale import Scale
-from trueup.datasets import load
 from trueup.errors import TrueupError
-from trueup.pipeline.scaling import answers_on_scale
 from trueup.study.harness import SecondStep, StudyCell, StudyGrid, study
 from trueup.study.sources import Sampled, Synthetic
 from trueup.study.store import Store
@@ -24,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from trueup.algorithms import Algorithm
-    from trueup.core.arrays import Ints
     from trueup.study.sources import PanelSource
 
 #: Simulated true values, by name: options of `trueup.simulate`.
@@ -41,9 +36,8 @@ TRUTHS: dict[str, dict[str, Any]] = {
 }
 #: Standard deviation of the biases of simulated workers.
 BIAS = 0.3
-#: The real data sets, and those in which few workers share many questions.
+#: The real data sets.
 SETS = ("groceries", "dots", "pies", "calories", "population", "emotions", "nflx_public")
-SPARSE = ("calories", "population")
 CATD_PAPER = CATD(preset="paper")
 # Source files on which finished cells depend.
 RESULTS_FROM = (
@@ -185,21 +179,3 @@ class Context:
                 missing.append(name)
         sentence = f"Not run, because the data are not available: {', '.join(missing)}."
         return sources, sentence if missing else ""
-
-
-def load_source(name: str, data: str | None) -> Sampled:
-    """Load a data set, restricted to the questions with known truth."""
-    scale = Scale("log1p" if name == "population" else None)
-    dataset = load(name, data=data)
-    answers = answers_on_scale(dataset.answers, scale)
-    if dataset.truth is None:
-        return Sampled(name, answers, None)
-    truth = scale.forward(dataset.truth_array)
-    known = np.flatnonzero(np.isfinite(truth))
-    if len(known) < answers.n_questions:
-        answers = answers.subset(known)
-    blocks: Ints | None = None
-    if dataset.blocks is not None:
-        names = [str(dataset.blocks[id_]) for id_ in answers.question_ids.tolist()]
-        blocks = np.unique(names, return_inverse=True)[1]
-    return Sampled(name, answers, truth[known], sparse=name in SPARSE, blocks=blocks)

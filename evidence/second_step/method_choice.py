@@ -136,10 +136,10 @@ def first_step_choice(context: Context) -> Section:
         ),
         holds=excess[AUTO] <= 0.04 and worst[AUTO] <= 0.15,
         text=(
-            "Each first step is followed by the full adaptive second step. auto is the default of `trueup.estimate`: "
-            f"it starts from {DEFAULT} and replaces it if that predicts held-out workers worse. The best of a "
-            "cell is the candidate with the smallest risk over its panels, which no rule can know. Contaminated: about "
-            "one answer per worker, one worker in five with a 100-fold standard deviation; truths "
+            "Each first step is followed by the full adaptive second step, that of target consensus. auto is the "
+            f"default of `trueup.estimate`: it starts from {DEFAULT} and replaces it if that predicts held-out workers "
+            "worse. The best of a cell is the candidate with the smallest risk over its panels, which no rule can know. "
+            "Contaminated: about one answer per worker, one worker in five with a 100-fold standard deviation; truths "
             "with the standard deviation of the answers of these workers (100) or of the others (1). "
             + missing
         ),
@@ -182,9 +182,7 @@ def _cell(source: PanelSource, n: int, m: int, samples: int, seed: int) -> list[
         aggregate = run(find(name), answers)
         moved = second_step(answers, aggregate, Adaptive(caution=1.0), seed=seed)
         losses.append(losses_of(answers.panel_questions, moved.posterior.mean, truth))
-    chosen = [
-        estimate_of(panel, shrink=Adaptive(caution=1.0), seed=seed) for panel in panels_of(answers)
-    ]
+    chosen = [estimate_of(panel, target="consensus", seed=seed) for panel in panels_of(answers)]
     by_candidate = np.stack(losses)
     estimates = np.concatenate([est.estimate for est in chosen])
     auto = losses_of(answers.panel_questions, estimates, truth)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.shrinkage import EBE, Adaptive, ShrinkRule
-from trueup.shrinkage.normal import CAUTION
 from trueup.study.harness import SecondStep
 from trueup.variance.moderated import moderated
 
@@ -91,11 +90,12 @@ class KnownVariance:
         return np.full(answers.n_questions, self.value)
 
 
-OURS, SHIPPED = "ours", "ours, cautious"
+#: The full step, which is that of target consensus, and a share of it: the default of version 0.1.
+OURS, CAUTIOUS, CAUTION = "ours", "ours, 0.8", 0.8
 PRINTED, PLUGIN, RIGHT = "psi_H", "plug-in", "right variance"
 RULES: tuple[SecondStep, ...] = (
     SecondStep(OURS, None, Ours(caution=1.0)),
-    SecondStep(SHIPPED, None, Ours(caution=CAUTION)),
+    SecondStep(CAUTIOUS, None, Ours(caution=CAUTION)),
     SecondStep(RIGHT, "moderated", EBE(positive=True)),
     SecondStep(PLUGIN, "plugin", EBE(positive=True)),
     SecondStep(PRINTED, "psi_H", EBE(positive=True)),

@@ -16,7 +16,7 @@ from evidence.second_step.cell_tables import (
 )
 from evidence.second_step.charts import lines
 from evidence.second_step.context import BIAS, Point
-from evidence.second_step.rules import OURS, SHIPPED
+from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS
 from trueup.report.page import Figure, PageTable, Section
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ def synthetic_grid(context: Context) -> Section:
         holds=False if far else (None if outside else True),
         text=(
             f"Worker variances N(1, 0.5²), truncated at 0, worker biases with standard deviation {BIAS}, complete "
-            f"panels; {context.samples:,} panels per cell. {OURS!r} is the adaptive rule with its full step, "
-            f"{SHIPPED!r} with the default fraction of it. psi_H is the variance of the paper as printed, with the "
+            f"panels; {context.samples:,} panels per cell. Nobody shares an error here, so this is about the "
+            "consensus: "
+            f"{OURS!r} is the adaptive rule with its full step, that of target consensus, {CAUTIOUS!r} takes "
+            f"{CAUTION} of it, as version 0.1 did by default. psi_H is the variance of the paper as printed, with the "
             "positive part of its rule; plug-in is the variance of a weighted mean; right variance is the paper's rule "
             "with our variance."
         ),

@@ -146,7 +146,10 @@ def _compare(name: str, answers: Answers, truth: Floats, bias: Floats) -> list[d
     for method in METHODS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrueupWarning)
-            both = [estimate(answers, method=method, bias=subtract) for subtract in (False, True)]
+            both = [
+                estimate(answers, method=method, bias=subtract, target="consensus")
+                for subtract in (False, True)
+            ]
         left, off = (losses_of(answers.panel_questions, est.estimate, truth) for est in both)
         covered = [float(np.mean((est.lower <= truth) & (truth <= est.upper))) for est in both]
         estimated = both[1].biases

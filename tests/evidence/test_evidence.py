@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +21,10 @@ from evidence.second_step.bayes import PRIORS
 from evidence.second_step.caution import FACTORS, caution_rows
 from evidence.second_step.cell_tables import clearly_above, worst_cells
 from evidence.second_step.context import CATD_PAPER, Context
-from evidence.second_step.gold import _rows
 from evidence.second_step.method_choice import AUTO, CANDIDATES, CONTAMINATED, _cell
 from evidence.second_step.priors import known_variance
 from evidence.second_step.real import SMALL
-from evidence.second_step.rules import OURS, SHIPPED, Ours, Unaware
+from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS, Ours, Unaware
 from evidence.second_step.special import INFORMED
 from evidence.second_step.worker_biases import _compare
 from evidence.study import EvidenceStudy
@@ -37,7 +35,7 @@ from trueup.algorithms.registry import find
 from trueup.pipeline.shrink import second_step
 from trueup.report.bundle import bundle
 from trueup.shrinkage import Adaptive, Normal, Sure
-from trueup.study import Drawn, SecondStep
+from trueup.study import SecondStep
 from trueup.study.harness import seed_of
 from trueup.variance.moderated import PIECES
 
@@ -113,11 +111,12 @@ def test_a_row_is_what_a_plain_loop_over_estimate_gives(context: Context) -> Non
     source = context.synthetic(["three clusters"])[0]
     cells = context.cells_of("loop", [source], [(4, 16)], ["crh"])
     answers, truth = source.draw(12, 4, 16, seed_of(0, source, 4, 16))
-    default = signature(trueup.estimate).parameters["caution"].default
-    for name, caution in ((OURS, 1.0), (SHIPPED, default)):
+    for name, caution in ((OURS, 1.0), (CAUTIOUS, CAUTION)):
         base, losses, inside = [], [], []
         for number in range(12):
-            est = trueup.estimate(answers.panel(number), method="crh", caution=caution)
+            est = trueup.estimate(
+                answers.panel(number), "crh", Adaptive(caution=caution), target="consensus"
+            )
             here = truth[answers.question_panel == number]
             base.append(np.mean((est.base - here) ** 2))
             losses.append(np.mean((est.estimate - here) ** 2))
@@ -252,25 +251,6 @@ def test_the_choice_is_one_of_the_candidates(context: Context) -> None:
     assert row["samples"] == 12
 
 
-def test_a_draw_of_known_truths_is_what_estimate_gives() -> None:
-    answers, truth = trueup.simulate(6, 30, bias=1.0, seed=4)
-    row = _rows("one", Drawn(answers, truth + 1.0), "mean", (9,), 2)[0]
-    rng = np.random.default_rng(0)
-    base, losses, inside = [], [], []
-    plain = trueup.estimate(answers, method="mean")
-    for _ in range(2):
-        order = rng.permutation(30)
-        rest = order[9:]
-        gold = np.full(30, np.nan)
-        gold[order[:9]] = truth[order[:9]] + 1.0
-        est = trueup.estimate(answers, method="mean", gold=gold)
-        base.append(np.mean((plain.estimate - truth - 1.0)[rest] ** 2))
-        losses.append(np.mean((est.estimate - truth - 1.0)[rest] ** 2))
-        inside += ((est.lower <= truth + 1.0) & (truth + 1.0 <= est.upper))[rest].tolist()
-    assert row["ratio"] == pytest.approx(np.sum(losses) / np.sum(base), rel=1e-9)
-    assert row["with_gold"] == pytest.approx(np.mean(inside))
-
-
 def test_taking_biases_off_is_what_estimate_gives() -> None:
     drawn = trueup.simulate(12, 60, panels=2, answers_per_question=3, bias=2.0, seed=5)
     row = _compare("one", drawn.answers, drawn.truth, drawn.bias)[1]
@@ -279,7 +259,9 @@ def test_taking_biases_off_is_what_estimate_gives() -> None:
         losses, inside = [], []
         for number in range(2):
             here = drawn.truth[drawn.answers.question_panel == number]
-            est = trueup.estimate(drawn.answers.panel(number), method="mean", bias=bias)
+            est = trueup.estimate(
+                drawn.answers.panel(number), method="mean", bias=bias, target="consensus"
+            )
             losses.append(np.mean((est.estimate - here) ** 2))
             inside += ((est.lower <= here) & (here <= est.upper)).tolist()
         assert row[loss] == pytest.approx(np.mean(losses), rel=1e-6)
@@ -328,7 +310,7 @@ def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     text = page.read_text(encoding="utf-8")
     assert "Not run: none of the data sets is available" in text
     assert "Known truths" in text
-    assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 6
+    assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 2 * 2 * 3
 
 
 def test_the_command_runs_the_parts_asked_for(

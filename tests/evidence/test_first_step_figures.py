@@ -10,7 +10,7 @@ import pytest
 
 import trueup
 from evidence import __main__ as command
-from evidence import first_step
+from evidence import first_step, sub_panels
 from evidence.first_step import designs, emotions, proportional, real, renaming, simulated, typo
 from evidence.first_step.comparison import AS_THEY_ARE, DEFAULT, FIRST_STEPS, relative_risks
 from evidence.first_step.designs import DESIGNS, ErrorDesign, Proportional, additive, with_typo
@@ -224,26 +224,26 @@ def test_without_data_the_parts_say_so(tmp_path: Path, monkeypatch: pytest.Monke
 def test_real_answers_are_drawn_as_described(data_folder: Path) -> None:
     data = str(data_folder)
     for name, how, size, questions in (
-        ("groceries", real.RANDOM_WORKERS, 3, 10),
-        ("groceries", real.RANDOM_ANSWERS, 3, 10),
-        ("emotions", real.RANDOM_WORKERS, 6, 140),
-        ("emotions", real.RANDOM_ANSWERS, 6, 700),
-        ("calories", real.RANDOM_ANSWERS, 6, 36),
+        ("groceries", sub_panels.RANDOM_WORKERS, 3, 10),
+        ("groceries", sub_panels.RANDOM_ANSWERS, 3, 10),
+        ("emotions", sub_panels.RANDOM_WORKERS, 6, 140),
+        ("emotions", sub_panels.RANDOM_ANSWERS, 6, 700),
+        ("calories", sub_panels.RANDOM_ANSWERS, 6, 36),
     ):
-        drawn = real.draw(name, data, how, size, 2, 0)
+        drawn = sub_panels.draw(name, data, how, size, 2, 0)
         assert drawn is not None
         assert drawn.answers.n_panels == 2
         assert drawn.answers.n_questions == 2 * questions
         assert (drawn.answers.counts == size).all()
         people = drawn.answers.n_workers / 2
-        assert (people == size) is (how == real.RANDOM_WORKERS)
-    assert real.draw("calories", data, real.RANDOM_WORKERS, 6, 2, 0) is None
-    assert real.draw("emotions", data, real.RANDOM_ANSWERS, 12, 2, 0) is None
-    assert real.draw("nflx_public", data, real.EVERYTHING, 0, 2, 0) is None
+        assert (people == size) is (how == sub_panels.RANDOM_WORKERS)
+    assert sub_panels.draw("calories", data, sub_panels.RANDOM_WORKERS, 6, 2, 0) is None
+    assert sub_panels.draw("emotions", data, sub_panels.RANDOM_ANSWERS, 12, 2, 0) is None
+    assert sub_panels.draw("nflx_public", data, sub_panels.EVERYTHING, 0, 2, 0) is None
     for how in emotions.SUB_PANELS:
         panels = emotions.draw(how, data, 2, 0).answers
         assert panels.n_panels == (1 if how == emotions.ALL else 2)
-    rows = real.cell("groceries", data, real.RANDOM_WORKERS, 3, 2, 0)
+    rows = real.cell("groceries", data, sub_panels.RANDOM_WORKERS, 3, 2, 0)
     assert [row["first_step"] for row in rows] == [*FIRST_STEPS]
 
 

@@ -1,8 +1,8 @@
 """Figures that the second step reaches: risks, coverage and choices by simulation and on real answers.
 
-All with the full step (`caution=1`). IR is the risk after the second step over that before it, over all panels of a
-cell. Seeds are fixed; where a figure is a range, it is wider than three Monte-Carlo standard errors around what is
-measured, and the docstrings say how large these are.
+All with the full step, that of target consensus. IR is the risk after the second step over that before it, over
+all panels of a cell. Seeds are fixed; where a figure is a range, it is wider than three Monte-Carlo standard errors
+around what is measured, and the docstrings say how large these are.
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ def test_an_answer_of_1e15_moves_its_own_question_alone(seed: int) -> None:
     i, j = int(rng.integers(5)), int(rng.integers(12))
     absurd = x.copy()
     absurd[i, j] = 1e15
-    before, after = (trueup.estimate(each, "mean", FULL) for each in (x, absurd))
+    before, after = (
+        trueup.estimate(each, "mean", FULL, target="consensus") for each in (x, absurd)
+    )
     rest = np.delete(x.ravel(), 12 * i + j)
     assert after.estimate.min() >= rest.min()
     assert after.estimate.max() <= rest.max()
