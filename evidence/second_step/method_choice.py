@@ -138,7 +138,7 @@ def first_step_choice(context: Context) -> Section:
         text=(
             "Each first step is followed by the full adaptive second step, that of target consensus. auto is the "
             f"default of `trueup.estimate`: it starts from {DEFAULT} and replaces it if that predicts held-out workers "
-            "worse. The best of a cell is the candidate with the smallest risk over its panels, which no rule can know. "
+            "worse. The best of a cell is the candidate with the smallest risk over its panels, which no rule knows. "
             "Contaminated: about one answer per worker, one worker in five with a 100-fold standard deviation; truths "
             "with the standard deviation of the answers of these workers (100) or of the others (1). "
             + missing
