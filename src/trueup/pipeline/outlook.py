@@ -62,7 +62,8 @@ class Outlook:
 
     def in_words(self, distance: float) -> str:
         """Write a distance."""
-        return f"a factor of {distance:.3g}" if self.relative else f"{distance:.3g}"
+        size = f"{float(f'{distance:.3g}'):,.10g}"
+        return f"a factor of {size}" if self.relative else size
 
     @property
     def next_gold(self) -> str:

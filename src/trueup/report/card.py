@@ -10,8 +10,10 @@ import numpy as np
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, table
 from trueup.report.sections.report_data import ReportData, named
+from trueup.result.text import interval_columns
 
 if TYPE_CHECKING:
+    from trueup.core.arrays import Floats
     from trueup.result.estimate import Estimate
 
 SHOWN = 8
@@ -38,20 +40,18 @@ def card(est: Estimate) -> str:
     lines = [
         size_in_words(data.problem),
         f"method {about.method}{f' ({about.why})' if about.why else ''}, shrink {about.shrink}",
-        *(text for text in (about.pooling, about.second_step, about.gold) if text),
+        *(text for text in (about.pooling, about.second_step, about.target, about.gold) if text),
     ]
     first = np.arange(min(SHOWN, data.m))
     names = named(data.questions(first))
-    values, low, high = (
-        data.rounded(column[first]) for column in (est.estimate, est.lower, est.upper)
-    )
-    intervals = [
-        Name(f"{start} to {end}" if np.isfinite(start.value) else "unknown")
-        for start, end in zip(low, high, strict=True)
-    ]
-    columns = ["question", "estimate", f"{data.percent} interval", "answers"]
+    intervals = {
+        title: _intervals(data, getattr(est, low)[first], getattr(est, high)[first])
+        for title, (low, high) in interval_columns(est).items()
+    }
+    columns = ["question", "estimate", *intervals, "answers"]
     counts = data.problem.counts[first].tolist()
-    rows = list(zip(names, values, intervals, counts, strict=True))
+    values = data.rounded(est.estimate[first])
+    rows = list(zip(names, values, *intervals.values(), counts, strict=True))
     left = data.m - len(first)
     more = f"… and {left:,} more. " if left else ""
     return "\n".join(
@@ -64,3 +64,11 @@ def card(est: Estimate) -> str:
             f'<p class="faint">{escape(more)}{MORE}</p></div>',
         ]
     )
+
+
+def _intervals(data: ReportData, low: Floats, high: Floats) -> list[Name]:
+    """Write intervals as cells."""
+    return [
+        Name(f"{start} to {end}" if np.isfinite(start.value) else "unknown")
+        for start, end in zip(data.rounded(low), data.rounded(high), strict=True)
+    ]

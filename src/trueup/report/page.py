@@ -111,6 +111,8 @@ class Section:
     parts : sequence
         Cards, lists and the like, see `trueup.report.parts`; they come before figures and tables.
     figures, tables : sequences
+    closing : sequence
+        Parts that come after figures and tables.
     """
 
     title: str
@@ -121,6 +123,7 @@ class Section:
     figures: Sequence[Figure] = ()
     tables: Sequence[PageTable] = ()
     parts: Sequence[Part] = ()
+    closing: Sequence[Part] = ()
 
 
 def write_page(
@@ -239,6 +242,7 @@ def _section(section: Section, id_: str, numbers: Iterator[int]) -> str:
     parts += [part_html(part) for part in section.parts]
     parts += [_figure(figure, next(numbers)) for figure in section.figures]
     parts += [_table(table) for table in section.tables]
+    parts += [part_html(part) for part in section.closing]
     return "\n".join(part for part in (*parts, "</section>") if part)
 
 

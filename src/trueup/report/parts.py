@@ -1,4 +1,4 @@
-"""Parts of a section besides charts and tables: cards, answered questions, warnings, short lists, text to copy."""
+"""Parts of a section besides charts and tables: cards, answered questions, warnings, lists, folds, text to copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trueup.report.markup import Name, cell, paragraphs
+from trueup.report.markup import Name, cell, paragraphs, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,17 @@ class Copy:
     text: str
 
 
-Part: TypeAlias = Paragraphs | Cards | Points | Callout | Lists | Copy
+@dataclass(frozen=True)
+class Fold:
+    """A table with words before it, folded away under its title."""
+
+    title: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+Part: TypeAlias = Paragraphs | Cards | Points | Callout | Lists | Copy | Fold
 
 
 def part_html(part: Part) -> str:
@@ -82,6 +92,11 @@ def part_html(part: Part) -> str:
         case Copy(title, text):
             code = f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
             return f"<h3>{escape(title)}</h3>{code}"
+        case Fold(title, text, columns, rows):
+            content = (
+                f'{paragraphs(text)}<div class="wide" tabindex="0">{table(columns, rows)}</div>'
+            )
+            return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def _card(number: str, what: str, remark: str) -> str:

@@ -14,6 +14,8 @@ from trueup.report.sections.estimates import estimates_chart
 from trueup.report.sections.prior import prior_chart
 from trueup.report.sections.prior_shape import prior_shape
 from trueup.report.sections.report_data import ReportData
+from trueup.report.sections.truth_interval import truth_interval_chart
+from trueup.report.sections.truth_reach import TruthReach
 from trueup.report.sections.worker_rows import WorkerRows
 from trueup.report.sections.workers import workers_chart
 from trueup.report.vega_specs import plain_spec
@@ -21,7 +23,7 @@ from trueup.report.vega_specs import plain_spec
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
-KINDS = ("estimates", "workers", "prior")
+KINDS = ("estimates", "truth", "workers", "prior")
 WIDTH = 560
 
 
@@ -31,9 +33,10 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     Parameters
     ----------
     est : Estimate
-    kind : {"estimates", "workers", "prior"}
-        Up to 60 questions with intervals and moves by the second step; the typical errors of the workers; or the
-        prior over the histogram of the aggregates.
+    kind : {"estimates", "truth", "workers", "prior"}
+        Up to 60 questions with intervals and moves by the second step; up to 30 questions with intervals for the
+        consensus and for the truth; the typical errors of the workers; or the prior over the histogram of the
+        aggregates.
 
     Returns
     -------
@@ -65,6 +68,14 @@ def _chart(est: Estimate, kind: str) -> dict[str, Any]:
     data = ReportData(est)
     if kind == "estimates":
         return estimates_chart(data)
+    if kind == "truth":
+        reach = TruthReach(data)
+        if not reach.is_known:
+            raise TrueupError(
+                f'"truth" needs intervals for the truth, and those are unknown: {reach.why_unknown}.',
+                argument="kind",
+            )
+        return truth_interval_chart(data)
     if kind == "workers":
         rows = WorkerRows(est, data.worker_table)
         if not np.isfinite(rows.deviation).any():

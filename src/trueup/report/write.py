@@ -18,6 +18,8 @@ from trueup.report.sections.prior import prior_section
 from trueup.report.sections.report_data import ReportData
 from trueup.report.sections.second_step import second_step_section
 from trueup.report.sections.truth import check_truth, truth_section
+from trueup.report.sections.truth_interval import truth_interval_section
+from trueup.report.sections.truth_reach import TruthReach
 from trueup.report.sections.worker_rows import WorkerRows
 from trueup.report.sections.workers import workers_section
 
@@ -64,13 +66,16 @@ def write_report(
     problem = estimate.problem
     data = ReportData(estimate, check_truth(truth, problem.n_questions))
     workers = WorkerRows(estimate, data.worker_table)
+    how_far, first = truth_interval_section(data), TruthReach(data).is_target
     sections = [
         overview_section(data, workers),
+        how_far if first else None,
         estimates_section(data),
         truth_section(data),
         prior_section(data),
         moves_section(data),
         second_step_section(data),
+        None if first else how_far,
         workers_section(data, workers),
         correlated_section(data),
         assumptions_section(data, command),

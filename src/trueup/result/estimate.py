@@ -231,7 +231,7 @@ class Estimate:
         return save(self, path)
 
     def plot(self, kind: str = "estimates") -> Any:
-        """Return an altair chart of the "estimates", the "workers" or the "prior"."""
+        """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior"."""
         from trueup.report.single_chart import plot
 
         return plot(self, kind)

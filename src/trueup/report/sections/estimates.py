@@ -22,6 +22,7 @@ from trueup.report.sections.report_data import (
     named,
     percent,
 )
+from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Ints
@@ -33,12 +34,19 @@ STILL = 0.005  # of the width of the chart: a move that cannot be seen
 
 def estimates_section(data: ReportData) -> Section:
     """Write the section."""
+    toward = data.est.second_step.target
+    second = (
+        f"pulls it toward {toward}; uncertain estimates move further (triangle)"
+        if data.moved.any()
+        else f"would pull it toward {toward}; here it changed nothing (dot)"
+    )
+    whose = "the truth" if TruthReach(data).merged else CONSENSUS
+    bar = f" The bar is the {data.percent} interval for {whose}." if data.knows_intervals else ""
     return Section(
         "Estimates",
         text=(
             "Aggregation (first step) combines the answers to a question into one number, the aggregate (hollow "
-            f"circle). Shrinkage (second step) pulls it toward {data.est.second_step.target}; uncertain estimates "
-            f"move further (triangle). The bar is the {data.percent} interval."
+            f"circle). Shrinkage (second step) {second}.{bar}"
         ),
         figures=[_intervals_figure(data), _histogram_figure(data)],
         tables=[question_table(data)],
@@ -126,7 +134,8 @@ def _intervals_figure(data: ReportData) -> Figure:
     low, high = data.say(est.estimate.min()), data.say(est.estimate.max())
     title = f"The estimates range from {low} to {high}"
     if data.knows_intervals:
-        title += f"; the typical interval is {data.say_margin(data.typical_margin)}"
+        whose = "truth" if TruthReach(data).merged else "consensus"
+        title += f"; the typical interval for the {whose} is {data.say_margin(data.typical_margin)}"
     moved = float(np.median(np.abs(data.moved / est.base if data.is_relative else data.moved)))
     if moved > 0:
         size = percent(moved) if data.is_relative else data.say_size(moved)
@@ -177,8 +186,10 @@ def _histogram_figure(data: ReportData) -> Figure:
     }
     spread = float(np.std(after)), float(np.std(before))
     title = f"Half of the estimates are below {data.say(float(np.median(est.estimate)))}"
-    if np.isfinite(spread).all() and 0 < spread[0] < 0.995 * spread[1]:
-        title += f"; their spread is {1 - spread[0] / spread[1]:.0%} smaller than that of the aggregates."
+    ratio = spread[0] / spread[1] if np.isfinite(spread).all() and min(spread) > 0 else 1.0
+    if abs(ratio - 1.0) > 0.005:
+        word = "smaller" if ratio < 1.0 else "larger"
+        title += f"; their spread is {abs(1.0 - ratio):.0%} {word} than that of the aggregates."
     else:
         title += "; their spread equals that of the aggregates."
     edges = [data.say(edge) for edge in scale.backward(bins.edges)]
@@ -191,7 +202,8 @@ def _histogram_figure(data: ReportData) -> Figure:
 
 def question_table(data: ReportData) -> PageTable:
     """List all questions, or the least certain ones of very many."""
-    est = data.est
+    est, reach = data.est, TruthReach(data)
+    two = reach.is_known and not reach.merged
     indices, note = np.arange(data.m), "In the order of the input; select a heading to sort."
     if data.m > MOST_ROWS:
         indices = data.by_uncertainty[:ROWS_OF_MORE]
@@ -203,6 +215,7 @@ def question_table(data: ReportData) -> PageTable:
         "estimate": est.estimate,
         "lower": est.lower,
         "upper": est.upper,
+        **({"truth lower": est.truth_lower, "truth upper": est.truth_upper} if two else {}),
         "std. error": est.std_error,
         "aggregate": est.base,
         "moved by": data.moved,
@@ -220,6 +233,8 @@ def question_table(data: ReportData) -> PageTable:
         " Aggregate: the estimate before the second step. Shrinkage: how far the second step moved it toward "
         f"{est.second_step.target}, from 0 (not at all) to 1 (all the way)."
     )
+    if two:
+        note += " Lower, upper: the interval for the consensus. Truth lower, truth upper: that for the truth."
     rows = list(zip(*columns.values(), strict=True))
     return PageTable(
         f"{title} ({counted(len(indices), 'row')})", list(columns), rows, "a question", note

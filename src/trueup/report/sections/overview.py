@@ -13,6 +13,7 @@ from trueup.report.names import shown
 from trueup.report.page import Section
 from trueup.report.parts import Callout, Cards, Lists, Paragraphs, Points
 from trueup.report.sections.report_data import ReportData, brief, percent, sentence
+from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 from trueup.report.sections.worker_rows import isolated
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ METHODS = {
     "weighted_median": "a median in which precise workers count more",
     "blue": "an average weighted by the known precision of each worker (BLUE)",
 }
+UNDERSTATED = "and the full step would understate them again"
 
 
 def overview_section(data: ReportData, workers: WorkerRows) -> Section:
@@ -49,14 +51,20 @@ def overview_section(data: ReportData, workers: WorkerRows) -> Section:
 
 
 def _headline(data: ReportData) -> str:
-    """Say in one or two sentences how certain the estimates are and what the second step gains."""
-    est = data.est
+    """Say in one or two sentences how far the truth may be or, for the consensus, how certain the estimates are."""
+    est, reach = data.est, TruthReach(data)
+    is_truth = reach.is_target and reach.is_known
+    if is_truth and (reach.merged or not data.knows_intervals):
+        return reach.how_far
     if not data.knows_intervals:
         return "Every question has an estimate; how certain these are cannot be known from these answers."
     margin = data.typical_margin
-    text = f"A typical estimate has a margin of error of {data.say_margin(margin)} ({data.percent} interval)"
+    if is_truth:
+        text = f"{reach.how_far} {sentence(CONSENSUS)[:-1]} is known to {data.say_margin(margin)}"
+    else:
+        text = f"A typical estimate has a margin of error of {data.say_margin(margin)} ({data.percent} interval)"
     gain = est.second_step.expected_gain
-    if gain >= 0.005:
+    if gain >= 0.005 and not reach.is_target:
         text += f", and shrinkage (second step) is expected to lower the mean squared error by {percent(gain)}"
     spread = float(np.std(np.log(est.estimate) if data.is_relative else est.estimate))
     if spread > 0 and margin > 2.0 * spread:
@@ -75,13 +83,34 @@ def _cards(data: ReportData) -> Sequence[tuple[str, str, str]]:
         (f"{problem.n_workers:,}", "workers", ""),
         (f"{problem.n_answers:,}", "answers", dropped),
     ]
-    if data.knows_intervals:
-        margin = data.say_margin(data.typical_margin)
-        cards.append((margin, f"typical {data.percent} interval", "half of them are narrower"))
+    reach = TruthReach(data)
+    is_truth = reach.is_target and reach.is_known
+    if is_truth:
+        cards += _truth_cards(data, reach)
+    if data.knows_intervals and not (is_truth and reach.merged):
+        margin, whose = data.say_margin(data.typical_margin), " for the consensus" * is_truth
+        cards.append(
+            (margin, f"typical {data.percent} interval{whose}", "half of them are narrower")
+        )
     gain = data.est.second_step.expected_gain
-    if np.isfinite(gain):
+    if np.isfinite(gain) and not reach.is_target:
         change = f"−{percent(gain)}" if gain > 0 else "none"
         cards.append((change, "expected change of the mean squared error", "by the second step"))
+    return cards
+
+
+def _truth_cards(data: ReportData, reach: TruthReach) -> list[tuple[str, str, str]]:
+    """Return the typical distance of the truth and the reach of its interval, where they are known."""
+    signs = ("×", "×") if data.in_logarithms else ("", "±")
+    cards = []
+    if reach.outlook.is_known:
+        whose = "half of the truths are nearer"
+        distance = signs[0] + reach.size(reach.outlook.distance)
+        cards.append((distance, "typical distance from the truth", whose))
+    if np.isfinite(reach.half_width):
+        rate = "over crowds like the public ones" if not reach.outlook.n_gold else ""
+        half_width = signs[1] + reach.size(reach.half_width)
+        cards.append((half_width, f"typical {data.percent} interval for the truth", rate))
     return cards
 
 
@@ -89,6 +118,11 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
     """Answer the questions that everybody has."""
     points = [
         ("What was read?", _read(data)),
+        *(
+            [("What is estimated?", sentence(target))]
+            if (target := data.est.diagnosis.target)
+            else []
+        ),
         ("How were the answers combined, and why?", _aggregation(data)),
         ("Does the second step help here?", _gain(data)),
         (
@@ -96,6 +130,11 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
             f"{_interval_meaning(data)} {sentence(data.est.diagnosis.gold)}".rstrip(),
         ),
     ]
+    reach = TruthReach(data)
+    if not reach.is_known:
+        points.append(("How far may the truth be?", reach.how_far))
+    elif reach.is_target and not reach.outlook.n_gold and reach.next_gold:
+        points.append(("What would known truths bring?", reach.next_gold))
     if data.agreement is not None:
         points.append(("Do the workers agree?", _agreement(data, data.agreement)))
     for question, finding in (
@@ -153,13 +192,15 @@ def _aggregation(data: ReportData) -> str:
 
 def _gain(data: ReportData) -> str:
     est = data.est
+    if est.diagnosis.shrink == "none":
+        return "It was turned off: the estimates are the aggregates of the first step."
+    gain = est.second_step.expected_gain
+    if TruthReach(data).is_target:
+        return _partial_step(data)
     if not est.shrinkage.any():
-        if est.diagnosis.shrink == "none":
-            return "It was turned off: the estimates are the aggregates of the first step."
         return "It changed no estimates: there is too little data to learn from."
     share = percent(float(np.mean(est.shrinkage)))
     text = f"Shrinkage (second step) moves estimates {share} of the way toward {est.second_step.target} on average"
-    gain = est.second_step.expected_gain
     if not np.isfinite(gain):
         return f"{text}; how much that helps is unknown for this rule."
     if gain >= 0.01:
@@ -173,18 +214,47 @@ def _gain(data: ReportData) -> str:
     return f"No gain is expected. {text}."
 
 
-def _interval_meaning(data: ReportData) -> str:
+def _partial_step(data: ReportData) -> str:
+    """Say how much of the second step was taken where the target is the truth; no gain is promised then."""
     est = data.est
+    if not est.second_step.totals.shrinkage.any():
+        return "It changed no estimates: there is too little data to learn from."
+    share, toward = float(np.mean(est.shrinkage)), est.second_step.target
+    text = f"most crowds have already understated differences between questions, {UNDERSTATED}"
+    if share == 0:
+        text = f"It was not taken, because it would lead away from the truth: {text}."
+    else:
+        moved = f"It moves estimates {percent(share)} of the way toward {toward} on average"
+        text = f"It was taken only in part: {text}. {moved}."
+    if est.solution.target == "both":
+        text += " In panels of ratings it was taken in full."
+    gain = est.second_step.expected_gain
+    if not gain >= 0.005:
+        return text
+    return (
+        f'{text} In full (target="consensus") it is expected to lower the mean squared distance from {CONSENSUS} by '
+        f"{percent(gain)}."
+    )
+
+
+def _interval_meaning(data: ReportData) -> str:
+    est, reach = data.est, TruthReach(data)
+    if reach.merged:
+        public = "" if est.calibration is not None else " and what public crowds teach"
+        return (
+            f"{data.percent} of the {data.percent} intervals should contain the truth itself: "
+            f"{counted(reach.outlook.n_gold, 'known truth')}{public} tell how large the error of all workers is."
+        )
     if not data.knows_intervals:
         return sentence("; ".join(est.diagnosis.assumptions)) or "Intervals are unknown here."
-    if est.calibration is not None:
-        return (
-            f"{data.percent} of the {data.percent} intervals should contain the truth itself: known truths of "
-            f"{est.calibration.n_gold:,} questions showed the error that all workers share."
-        )
+    text = f"A {data.percent} interval (lower, upper) shows how far the estimate may be from {CONSENSUS} on average"
+    if not reach.is_known:
+        return f"{text}; an error that all workers share is not included."
+    if not reach.is_target:
+        return f"{text}; truth_lower and truth_upper allow for an error that all workers share as well."
     return (
-        f"A {data.percent} interval shows how far the estimate may be from what infinitely many such workers would "
-        "say on average; an error that all workers share is not included."
+        f"{text}. Errors that all workers share are in the interval for the truth (truth_lower, truth_upper) only: it "
+        f"contains {data.percent} of truths on average over crowds like the public ones."
     )
 
 

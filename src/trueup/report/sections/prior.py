@@ -13,6 +13,7 @@ from trueup.report.names import shown
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.prior_shape import NormalComponent, PriorShape, prior_shape
 from trueup.report.sections.report_data import ReportData, percent
+from trueup.report.sections.truth_reach import TruthReach
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
@@ -33,6 +34,10 @@ NONE = (
     "No prior was used: every estimate rests on its own answers alone. Either the second step was turned off, or there "
     "was too little data to learn which values are typical."
 )
+CONSENSUS_ONLY = (
+    "A true value here is what infinitely many such workers would say; an error that all of them share is not part of "
+    "it."
+)
 WORDS = {
     "normal": "Here it is a single bell curve around a common mean (a normal prior). ",
     "mixture": "Here the true values form clusters, and a question is pulled toward the clusters it may belong to. ",
@@ -52,7 +57,10 @@ def prior_section(data: ReportData) -> Section:
     if prior.model == "none":
         return Section(TITLE, text=NONE)
     figures = [_figure(data, prior)] if prior.components else []
-    return Section(TITLE, text=LEAD + WORDS.get(prior.model, "") + _why(data), figures=figures)
+    text = LEAD + WORDS.get(prior.model, "") + _why(data)
+    if TruthReach(data).is_target:
+        text = f"{text.rstrip()} {CONSENSUS_ONLY}"
+    return Section(TITLE, text=text, figures=figures)
 
 
 def _why(data: ReportData) -> str:

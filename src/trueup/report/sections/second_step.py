@@ -21,10 +21,12 @@ from trueup.report import chart_parts
 from trueup.report.markup import number
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import ReportData, percent
+from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
+TITLE = "How much the second step helps"
 POINTS = 81
 REACH = 2.3  # end of the curve, in multiples of the best strength
 FEWEST = 4
@@ -110,7 +112,12 @@ def second_step_section(data: ReportData) -> Section | None:
             " Here the questions differ so much more than the workers err that shrinkage hardly matters: it does no "
             "harm and gains little."
         )
-    return Section("How much the second step helps", text=text, figures=[_figure(data, curve)])
+    if TruthReach(data).is_target:
+        text += (
+            f" It is the error against {CONSENSUS}. These estimates aim at the truth instead, so the step is taken "
+            "only in part: most crowds have understated differences already."
+        )
+    return Section(TITLE, text=text, figures=[_figure(data, curve)])
 
 
 def _figure(data: ReportData, curve: RiskCurve) -> Figure:
@@ -119,15 +126,17 @@ def _figure(data: ReportData, curve: RiskCurve) -> Figure:
     end = REACH * max(best, 1.0)
     end = max(end, 1.1 * usual if usual < 4 * best else end)
     strengths = {BEST: best, USUAL: usual}
-    if data.est.shrinkage.any():
+    is_truth = TruthReach(data).is_target
+    if data.est.shrinkage.any() or is_truth:
         strengths[OURS] = curve.taken
     if np.isfinite(curve.printed):
         strengths[PRINTED] = curve.printed
     numbers = [(which, alpha, curve.ratio(alpha)) for which, alpha in strengths.items()]
     table = PageTable("Numbers", ["strength", "alpha", "after / before"], numbers)
+    whose = " against the consensus" if is_truth else ""
     title = (
-        f"The best strength lowers the expected squared error by {percent(gain)}; more than twice that strength would "
-        "do harm."
+        f"The best strength lowers the expected squared error{whose} by {percent(gain)}; more than twice that strength "
+        "would do harm."
     )
     if curve.taken > 2.0 * best:
         title = "This estimate shrinks more than twice as strongly as is best: it is expected to do harm."
@@ -148,7 +157,11 @@ def _figure(data: ReportData, curve: RiskCurve) -> Figure:
     own_gain = data.est.second_step.expected_gain
     if np.ptp(data.est.shrinkage) > SAME:
         note += " The estimate itself shrinks each question according to its own certainty, which the curve cannot show"
-        note += f"; this is expected to gain {percent(own_gain)}." if own_gain > gain else "."
+        note += (
+            f"; this is expected to gain {percent(own_gain)}."
+            if own_gain > gain and not is_truth
+            else "."
+        )
     return Figure(title, _chart(curve, strengths, end), note, table)
 
 

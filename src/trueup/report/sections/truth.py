@@ -11,13 +11,21 @@ from trueup.report import chart_parts
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.parts import Cards
 from trueup.report.sections.report_data import ReportData, brief, percent
+from trueup.report.sections.truth_reach import TruthReach
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 MOST_POINTS = 800
 INSIDE, OUTSIDE, NO_INTERVAL = "in its interval", "outside", "no interval"
-HUES = {INSIDE: chart_parts.BLUE, OUTSIDE: chart_parts.RED, NO_INTERVAL: chart_parts.FAINT}
+IN_CONSENSUS, IN_TRUTH = "in the interval for the consensus", "only in that for the truth"
+HUES = {
+    INSIDE: chart_parts.BLUE,
+    IN_CONSENSUS: chart_parts.BLUE,
+    IN_TRUTH: chart_parts.GREEN,
+    OUTSIDE: chart_parts.RED,
+    NO_INTERVAL: chart_parts.FAINT,
+}
 FEW = 30  # questions below which a ratio of errors is mostly chance
 DIAGONAL = {"type": "line", "strokeDash": [4, 4], "color": chart_parts.FAINT, "strokeWidth": 1}
 
@@ -59,19 +67,11 @@ def truth_section(data: ReportData) -> Section | None:
         (brief(rmse[1]), "root mean squared error", "of the estimates"),
         (brief(rmse[0]), "before the second step", "root mean squared error of the aggregates"),
     ]
-    has_interval = np.isfinite(est.lower[indices])
     others = f"besides the {int(used.sum()):,} given as gold" if used.any() else "and was not used"
     text = f"The truth of {counted(len(indices), 'question')} is known {others}."
-    if has_interval.any():
-        share = float(_inside(data, truth, indices)[has_interval].mean())
-        covered = "of the truths are in their interval"
-        cards.append((percent(share), covered, f"target: {data.percent}"))
-        error = 2.0 * np.sqrt(est.level * (1 - est.level) / has_interval.sum())
-        if share < est.level - error:
-            text += (
-                " Fewer of them are in their interval than should be: workers share an error that their answers cannot "
-                "show. Give some known truths as gold to correct it and to widen the intervals."
-            )
+    covered, remark = _coverage(data, truth, indices)
+    cards += covered
+    text += remark
     if mse[0] > 0:
         change = mse[1] / mse[0] - 1.0
         effect = "The second step changed nothing."
@@ -90,10 +90,72 @@ def truth_section(data: ReportData) -> Section | None:
     )
 
 
-def _inside(data: ReportData, truth: Floats, indices: Ints) -> Any:
-    """Return which of some questions have their truth in their interval."""
-    low, high = data.est.lower[indices], data.est.upper[indices]
-    return (low <= truth[indices]) & (truth[indices] <= high)
+def _coverage(
+    data: ReportData, truth: Floats, indices: Ints
+) -> tuple[list[tuple[str, str, str]], str]:
+    """Return cards with the shares of truths inside the intervals, and what to make of them."""
+    est, reach, cards = data.est, TruthReach(data), []
+    two = reach.is_known and not reach.merged
+    ends = {"interval": (est.lower, est.upper)}
+    if two:
+        ends = {
+            "interval for the truth": (est.truth_lower, est.truth_upper),
+            "interval for the consensus": ends["interval"],
+        }
+    missed = {}
+    for name, (low, high) in ends.items():
+        usable = indices[np.isfinite(low[indices])]
+        if len(usable) == 0:
+            continue
+        share = float(_inside(truth, low, high, usable).mean())
+        remark = f"target: {data.percent}{' on average over crowds' if two else ''}"
+        if name.endswith("consensus"):
+            remark = "leaves out errors that all workers share"
+        cards.append((percent(share), f"of the truths are in their {name}", remark))
+        error = 2.0 * np.sqrt(est.level * (1 - est.level) / len(usable))
+        missed[name] = share < est.level - error
+    if missed.get("interval for the truth", False):
+        text = (
+            " Fewer of them are in their interval for the truth than on average over crowds like the public ones: this "
+            "crowd errs more than most. Give some known truths as gold to correct it and to widen the intervals."
+        )
+    elif missed.get("interval for the consensus", False):
+        text = (
+            " Workers share an error that their answers cannot show. The interval for the consensus leaves it out; the "
+            "interval for the truth allows for it."
+        )
+    elif missed.get("interval", False) and reach.merged:
+        text = (
+            " Fewer of them are in their interval than should be: questions with known truths may be unlike others, "
+            "or this crowd errs more than most. More known truths would widen the intervals."
+        )
+    elif missed.get("interval", False):
+        text = (
+            " Fewer of them are in their interval than should be: workers share an error that their answers cannot "
+            "show. Give some known truths as gold to correct it and to widen the intervals."
+        )
+    else:
+        text = ""
+    return cards, text
+
+
+def _inside(truth: Floats, low: Floats, high: Floats, indices: Ints) -> Bools:
+    """Return which of some questions have their truth in an interval."""
+    inside: Bools = (low[indices] <= truth[indices]) & (truth[indices] <= high[indices])
+    return inside
+
+
+def _where(data: ReportData, truth: Floats, indices: Ints) -> Any:
+    """Say in which interval of its question a truth is."""
+    est, reach = data.est, TruthReach(data)
+    inside = _inside(truth, est.lower, est.upper, indices)
+    if not reach.is_known or reach.merged:
+        where = np.where(inside, INSIDE, OUTSIDE)
+        return np.where(np.isnan(est.lower[indices]), NO_INTERVAL, where)
+    wider = _inside(truth, est.truth_lower, est.truth_upper, indices)
+    where = np.where(inside, IN_CONSENSUS, np.where(wider, IN_TRUTH, OUTSIDE))
+    unknown = np.isnan(est.lower[indices]) & np.isnan(est.truth_lower[indices])
+    return np.where(unknown, NO_INTERVAL, where)
 
 
 def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -> Figure:
@@ -101,8 +163,7 @@ def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -
     if total > MOST_POINTS:
         indices = np.sort(np.random.default_rng(0).choice(indices, MOST_POINTS, replace=False))
     low, value, true = est.lower[indices], est.estimate[indices], truth[indices]
-    where = np.where(_inside(data, truth, indices), INSIDE, OUTSIDE)
-    where = np.where(np.isnan(low), NO_INTERVAL, where)
+    where = _where(data, truth, indices)
     names = data.questions(indices)
     rows = chart_parts.records(
         q=names, truth=true, estimate=value, low=low, high=est.upper[indices], where=where
@@ -140,6 +201,8 @@ def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -
         side = "high" if mean_error > 0 else "low"
         title = f"On average the estimates are {data.say_size(abs(mean_error))} too {side}."
     note = "Points on the dashed line are exactly right."
+    if IN_CONSENSUS in shown or IN_TRUTH in shown:
+        note += " Bars: the interval for the consensus."
     if total > len(indices):
         note += f" A random sample of {len(indices):,} of {total:,} questions is shown."
     return Figure(title, {"height": 360, "layer": layers}, note, errors)
