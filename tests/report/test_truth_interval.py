@@ -155,7 +155,7 @@ def test_for_the_consensus_the_truth_is_an_aside(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_interval_says_why(
-    answers: Any, options: dict[str, str], why: str, tmp_path: Path
+    answers: Any, options: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     est = estimate(answers, **options)
     html = html_of(est, tmp_path)
