@@ -68,6 +68,12 @@ def sound(est: trueup.Estimate) -> None:
         assert any("unknown" in text for text in est.diagnosis.assumptions)
     assert (est.lower <= est.estimate)[~unknown].all()
     assert (est.estimate <= est.upper)[~unknown].all()
+    unknown = np.isnan(est.truth_lower)
+    np.testing.assert_array_equal(unknown, np.isnan(est.truth_upper))
+    if unknown.any():
+        assert "truth_lower and truth_upper are unknown" in est.diagnosis.target
+    assert (est.truth_lower <= est.estimate)[~unknown].all()
+    assert (est.estimate <= est.truth_upper)[~unknown].all()
 
 
 def agree(found: trueup.Estimate, first: trueup.Estimate, a: float = 1.0, b: float = 0.0) -> None:
@@ -77,6 +83,8 @@ def agree(found: trueup.Estimate, first: trueup.Estimate, a: float = 1.0, b: flo
         ("estimate", a, b),
         ("lower", a, b),
         ("upper", a, b),
+        ("truth_lower", a, b),
+        ("truth_upper", a, b),
         ("base", a, b),
         ("std_error", a, 0.0),
         ("shrinkage", 1.0, 0.0),

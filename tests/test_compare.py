@@ -132,11 +132,11 @@ def test_without_a_second_step_losses_are_those_of_the_first_split_of_auto() -> 
     assert board["shrink"].tolist() == ["none", "none"]
 
 
-def test_risk_is_the_error_against_the_truth() -> None:
+def test_risk_is_the_error_of_the_full_step_against_the_truth() -> None:
     x, truth = problem(4, n=6, m=20)
     board = trueup.compare(x, ["mean", "crh"], truth).set_index(["method", "shrink"])
     for (method, shrink), row in board.iterrows():
-        est = trueup.estimate(x, method, shrink)
+        est = trueup.estimate(x, method, shrink, target="consensus")
         error = (est.estimate - truth) ** 2
         assert row["risk"] == pytest.approx(error.mean(), rel=1e-9)
         assert row["risk_se"] == pytest.approx(error.std(ddof=1) / np.sqrt(20), rel=1e-9)

@@ -25,8 +25,8 @@ COLUMNS: dict[str, list[Any]] = {
     "answer": [9.0, 1.0, 1.5, 4.0, 7.0, 5.0, 7.5, 4.5],
 }
 QUESTION_COLUMNS = [
-    "question", "estimate", "lower", "upper", "std_error", "base", "base_std_error", "shrinkage",
-    "n_answers",
+    "question", "estimate", "lower", "upper", "truth_lower", "truth_upper", "std_error", "base",
+    "base_std_error", "shrinkage", "n_answers",
 ]  # fmt: skip
 WORKER_COLUMNS = ["worker", "weight", "variance", "bias", "n_answers", "flag"]
 
@@ -106,6 +106,9 @@ def test_an_interval_that_cannot_be_known_is_null_with_the_reason() -> None:
     est = trueup.estimate(frame)
     assert est.questions["estimate"].to_list() == [1.0, 2.0]
     assert est.questions["lower"].to_list() == [None, None]
+    assert est.questions["truth_upper"].to_list() == [None, None]
+    reason = "truth_lower and truth_upper are unknown, because no question has two answers"
+    assert reason in est.diagnosis.target
     assert est.workers["variance"].to_list() == [None, None]
     assert est.workers["flag"].to_list() == ["shares no question with other workers"] * 2
     assert any("unknown" in text for text in est.diagnosis.assumptions)
@@ -133,9 +136,10 @@ def test_one_answer_one_worker_one_question() -> None:
 
 def test_intervals_widen_with_the_level() -> None:
     answers, _ = trueup.simulate(seed=1)
-    narrow = trueup.estimate(answers, level=0.5)
-    wide = trueup.estimate(answers, level=0.99)
+    narrow = trueup.estimate(answers, level=0.5, target="consensus")
+    wide = trueup.estimate(answers, level=0.99, target="consensus")
     assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
+    assert (wide.truth_upper - wide.truth_lower > narrow.truth_upper - narrow.truth_lower).all()
     half = 0.5 * (narrow.upper - narrow.lower)
     np.testing.assert_allclose(half, 0.6744897501960817 * narrow.std_error, rtol=3e-3)
 
@@ -158,7 +162,7 @@ def test_transform_and_bounds() -> None:
     assert (log.lower < log.estimate).all()
     assert (log.estimate < log.upper).all()
     kept = trueup.estimate(matrix, method="mean", bounds=(5.0, 50.0))
-    for values in (kept.estimate, kept.lower, kept.upper):
+    for values in (kept.estimate, kept.lower, kept.upper, kept.truth_lower, kept.truth_upper):
         assert values.min() >= 5.0
         assert values.max() <= 50.0
 
@@ -264,7 +268,9 @@ def test_print_is_what_a_person_would_quote() -> None:
     text = str(trueup.estimate(COLUMNS, method="mean"))
     assert text.splitlines()[0] == "8 answers from 3 workers to 3 questions"
     assert "method mean, shrink adaptive" in text
-    assert "95% interval" in text
+    assert "95% consensus" in text
+    assert "95% truth" in text
+    assert "95% interval" in str(trueup.estimate(COLUMNS, method="mean", target="consensus"))
     assert "an error that all workers share is not included" in text
     assert repr(trueup.estimate(COLUMNS, method="mean")) == text
 

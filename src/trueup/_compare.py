@@ -84,7 +84,8 @@ def compare(
     truth : mapping, frame or array, optional
         Known truths of some or all questions: then the error against them is shown as well.
     shrink : str or ShrinkRule
-        The second step.
+        The second step, which is taken in full: held-out workers show the consensus, see `target` of
+        `trueup.estimate`.
     max_iter, tol, seed, progress, threads
         As for `trueup.estimate`.
 

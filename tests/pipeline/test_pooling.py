@@ -101,7 +101,7 @@ def test_a_pair_does_no_harm_and_intervals_keep_their_promise() -> None:
     mean, auto, inside = [], [], []
     for seed in range(30):
         truth, x = judges(2, seed=seed)
-        est = trueup.estimate(x)
+        est = trueup.estimate(x, target="consensus")
         mean.append(np.mean((x.mean(axis=0) - truth) ** 2))
         auto.append(np.mean((est.estimate - truth) ** 2))
         inside.append(np.mean((est.lower <= truth) & (truth <= est.upper)))

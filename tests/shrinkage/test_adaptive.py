@@ -50,7 +50,7 @@ def clusters(seed: int, m: int = 40) -> Floats:
 
 def test_names() -> None:
     assert {"normal", "mixture", "adaptive"} <= set(names())
-    assert find("adaptive") == Adaptive(caution=0.8)
+    assert find("adaptive") == Adaptive(caution=1.0)
     with pytest.raises(TrueupError, match="caution"):
         Adaptive(0.0)
 

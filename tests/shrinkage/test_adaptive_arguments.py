@@ -26,32 +26,45 @@ if TYPE_CHECKING:
 
 def test_caution_takes_a_share_of_the_step() -> None:
     x = sparse(5)
-    full, half = (trueup.estimate(x, "mean", caution=caution) for caution in (1.0, 0.5))
+    full, half = (
+        trueup.estimate(x, "mean", target="consensus", caution=caution) for caution in (1.0, 0.5)
+    )
     assert full.second_step.models == half.second_step.models == ["normal"]
+    assert (full.shrinkage > 0).all()
     np.testing.assert_allclose(
         half.estimate - half.base, 0.5 * (full.estimate - full.base), atol=1e-12
     )
     np.testing.assert_allclose(half.shrinkage, 0.5 * full.shrinkage, rtol=1e-12)
-    default = trueup.estimate(x, "mean")
-    np.testing.assert_allclose(default.shrinkage, 0.8 * full.shrinkage, rtol=1e-12)
+    default = trueup.estimate(x, "mean", target="consensus")
+    np.testing.assert_array_equal(default.estimate, full.estimate)
 
 
-def test_what_has_earned_its_place_is_not_cut_down() -> None:
+@pytest.mark.parametrize("target", ["truth", "consensus"])
+def test_caution_cuts_down_every_prior(target: str) -> None:
+    """Intervals belong to the full step, and are widened to hold the estimate."""
     x, _ = clustered(6)
-    full, half = (trueup.estimate(x, "mean", caution=caution) for caution in (1.0, 0.5))
-    assert full.second_step.models == ["mixture"]
-    np.testing.assert_array_equal(half.estimate, full.estimate)
+    full, half = (
+        trueup.estimate(x, "mean", target=target, caution=caution) for caution in (1.0, 0.5)
+    )
+    assert full.second_step.models == half.second_step.models == ["mixture"]
+    assert np.abs(full.estimate - full.base).max() > 0.1
+    np.testing.assert_allclose(half.estimate, 0.5 * (full.base + full.estimate), atol=1e-12)
+    np.testing.assert_allclose(half.shrinkage, 0.5 * full.shrinkage, rtol=1e-12)
+    np.testing.assert_allclose(half.lower, np.minimum(full.lower, half.estimate), atol=1e-12)
+    np.testing.assert_allclose(half.upper, np.maximum(full.upper, half.estimate), atol=1e-12)
+    np.testing.assert_array_equal(half.std_error, full.std_error)
 
 
-def test_a_rule_that_is_given_keeps_its_own_caution() -> None:
+def test_caution_is_a_share_of_what_a_given_rule_does() -> None:
     x = sparse(5)
-    full = trueup.estimate(x, "mean", caution=1.0)
-    for rule in (Adaptive(1.0), Normal(1.0)):
+    full = trueup.estimate(x, "mean", target="consensus")
+    for rule, caution in ((Adaptive(1.0), 0.3), (Normal(), 0.3), (Normal(0.6), 0.5)):
+        own = trueup.estimate(x, "mean", rule, target="consensus", caution=caution)
+        share = rule.caution * caution
+        np.testing.assert_allclose(own.shrinkage, share * full.shrinkage, rtol=1e-12)
         np.testing.assert_allclose(
-            trueup.estimate(x, "mean", rule, caution=0.3).estimate, full.estimate, rtol=1e-12
+            own.estimate - own.base, share * (full.estimate - full.base), atol=1e-12
         )
-    own = trueup.estimate(x, "mean", Normal(0.25))
-    np.testing.assert_allclose(own.shrinkage, 0.25 * full.shrinkage, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +268,7 @@ def test_covariates_that_tell_something_are_used() -> None:
 
 
 def test_the_diagnosis_tells_the_story() -> None:
-    est = trueup.estimate(sparse(14, n=8, m=30))
+    est = trueup.estimate(sparse(14, n=8, m=30), target="consensus")
     said = est.diagnosis
     text = str(said)
     assert said.method == "native"
@@ -273,11 +286,14 @@ def test_the_diagnosis_tells_the_story() -> None:
 def test_the_gain_is_told_if_workers_err_independently() -> None:
     rng = np.random.default_rng(15)
     x = rng.normal(0, 0.3, 200) + rng.normal(size=(5, 200))
-    est = trueup.estimate(x, "mean", caution=1.0)
+    est = trueup.estimate(x, "mean", target="consensus")
     gain = est.second_step.expected_gain
     # tau2 / (tau2 + v) = .09 / .29 of the error is left.
     assert gain == pytest.approx(1 - 0.09 / 0.29, abs=0.1)
     assert f"this lowers the mean squared error by about {gain:.1%}" in est.diagnosis.second_step
+    # Nobody can promise that of the truth.
+    truth = trueup.estimate(x, "mean", target="truth")
+    assert "this lowers" not in truth.diagnosis.second_step
 
 
 def test_rules_without_intervals_say_so() -> None:

@@ -20,7 +20,7 @@ from trueup.algorithms.registry import find
 from trueup.core.sampling import places
 from trueup.pipeline.solve import NO_OVERLAP
 from trueup.pipeline.split_halves import SPLITS
-from trueup.shrinkage import Adaptive
+from trueup.shrinkage import Normal
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
@@ -66,9 +66,10 @@ def test_where_all_agree_intervals_have_no_width(m: int) -> None:
 @pytest.mark.parametrize("method", ["auto", "mean", "median"])
 def test_few_questions(m: int, method: str) -> None:
     x = np.random.default_rng(m).normal(size=(5, m)) + np.arange(m)
-    est = trueup.estimate(x, method)
+    est = trueup.estimate(x, method, target="consensus")
     sound(est)
     assert np.isfinite(est.lower).all()
+    assert np.isfinite(est.truth_lower).all()
     if m <= 3:
         np.testing.assert_array_equal(est.estimate, est.base)
         np.testing.assert_allclose(est.std_error, est.base_std_error, rtol=1e-12)
@@ -97,7 +98,7 @@ def test_equal_aggregates_stay() -> None:
 def test_a_single_answer_is_shrunk_more_and_says_nothing_of_its_author() -> None:
     x = np.random.default_rng(3).normal(size=(5, 12))
     x[1:, 4] = NAN
-    est = trueup.estimate(x, "mean")
+    est = trueup.estimate(x, "mean", target="consensus")
     sound(est)
     others = np.arange(12) != 4
     assert (est.shrinkage[4] > est.shrinkage[others]).all()
@@ -124,7 +125,8 @@ def test_a_worker_with_no_informative_answer() -> None:
 
 def test_many_degrees_of_freedom_have_normal_quantiles() -> None:
     few, many = (
-        trueup.estimate(np.random.default_rng(5).normal(size=(8, m)), "mean") for m in (10, 200)
+        trueup.estimate(np.random.default_rng(5).normal(size=(8, m)), "mean", target="consensus")
+        for m in (10, 200)
     )
     assert few.second_step.certainty.nu[0] < 300 < many.second_step.certainty.nu[0]
     for est, low, high in ((few, 1.965, 2.2), (many, 1.9599, 1.96)):
@@ -180,7 +182,7 @@ def test_the_normal_prior_is_that_of_the_plain_loop(seed: int, method: str, caut
     x = sparse(10 + seed, m=12 if seed else 6)
     # The native first step has variances of its own; here it gets those of all others, who remove no biases.
     first = Native(biases=False) if method == "native" else find(method)
-    est = trueup.estimate(x, first, "normal", "moderated", caution=caution)
+    est = trueup.estimate(x, first, Normal(caution), "moderated", target="consensus")
     answers = Answers.of(x)
     aggregate = run(first, answers)
     robust = aggregate.kind == "robust"
@@ -205,7 +207,7 @@ def test_mixtures_that_earn_their_place_are_those_of_the_plain_loop(seed: int) -
     x, _ = clustered(20 + seed, n=5, m=30)
     x[np.random.default_rng(seed).random(x.shape) < 0.15] = NAN
     x = x[:, ~np.isnan(x).all(axis=0)]
-    est = trueup.estimate(x, "mean", Adaptive(1.0), seed=seed)
+    est = trueup.estimate(x, "mean", target="consensus", seed=seed)
     loop = reference(x, "mean", seed)
     assert loop["model"] == "location"
     assert loop["omega"] == 1.0
@@ -228,7 +230,7 @@ def test_groups_earn_their_place_as_in_the_plain_loop(useful: bool) -> None:
             size=50
         )
     codes = np.repeat(np.arange(5), 10)
-    est = trueup.estimate(x, "mean", Adaptive(1.0), groups=labels)
+    est = trueup.estimate(x, "mean", target="consensus", groups=labels)
     loop = reference(x, "mean", groups=codes)
     names = {"group means": "group means", "group priors": "groups", "normal": "normal"}
     assert est.second_step.models == [names[loop["model"]]]
@@ -242,7 +244,10 @@ def test_what_has_not_earned_its_place_is_not_used() -> None:
     kept = 0
     for seed in range(10):
         x = sparse(40 + seed, n=8, m=16)
-        est, normal = (trueup.estimate(x, "mean", shrink) for shrink in ("adaptive", "normal"))
+        est, normal = (
+            trueup.estimate(x, "mean", shrink, target="consensus")
+            for shrink in ("adaptive", "normal")
+        )
         if not reference(x, "mean").get("earned"):
             kept += 1
             np.testing.assert_array_equal(est.estimate, normal.estimate)
@@ -320,7 +325,7 @@ def test_order_of_rows_changes_nothing_of_anything(x: Floats, shuffle: Any) -> N
 
 def test_questions_beyond_fifty_thousand_use_the_prior_of_a_sample() -> None:
     answers, truth = trueup.simulate(5, 50_500, answers_per_question=3, truth_scale=0.5, seed=3)
-    est = trueup.estimate(answers, "mean", caution=1.0)
+    est = trueup.estimate(answers, "mean", target="consensus")
     sound(est)
     v = est.base_std_error.mean() ** 2
     ratio = np.mean((est.estimate - truth) ** 2) / np.mean((est.base - truth) ** 2)

@@ -50,19 +50,37 @@ def test_known_truths_correct_the_others(count: int, method: str) -> None:
     assert INTERVALS not in est.diagnosis.assumptions
 
 
-def test_fewer_than_eight_known_truths_say_so() -> None:
+def test_known_truths_count_from_the_first_on() -> None:
     x, truth = compressed(2)
-    est = trueup.estimate(x, "mean", gold={3: truth[3], 7: truth[7]})
-    without = trueup.estimate(x, "mean")
+    errors = [np.mean((trueup.estimate(x, "mean").estimate - truth)[7:] ** 2)]
+    for count in (1, 2, 4, 7):
+        est = trueup.estimate(x, "mean", gold={j: float(truth[j]) for j in range(count)})
+        sound(est)
+        assert est.calibration is None
+        for column in (est.estimate, est.lower, est.upper, est.truth_lower, est.truth_upper):
+            np.testing.assert_allclose(column[:count], truth[:count], rtol=1e-12)
+        np.testing.assert_array_equal(est.lower, est.truth_lower)
+        np.testing.assert_array_equal(est.upper, est.truth_upper)
+        known = "1 known truth" if count == 1 else f"{count} known truths"
+        assert f"{known}: these workers understate differences by about" in est.diagnosis.gold
+        assert INTERVALS not in est.diagnosis.assumptions
+        errors.append(np.mean((est.estimate - truth)[7:] ** 2))
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_second_steps_without_target_need_eight_known_truths() -> None:
+    x, truth = compressed(2)
+    est = trueup.estimate(x, "mean", "morris", gold={3: truth[3], 7: truth[7]})
+    without = trueup.estimate(x, "mean", "morris")
     assert est.calibration is None
     assert est.estimate[[3, 7]] == pytest.approx(truth[[3, 7]])
-    assert est.lower[[3, 7]] == pytest.approx(truth[[3, 7]])
+    assert est.truth_lower[[3, 7]] == pytest.approx(truth[[3, 7]])
     others = ~np.isin(np.arange(60), [3, 7])
     np.testing.assert_array_equal(est.estimate[others], without.estimate[others])
     np.testing.assert_array_equal(est.upper[others], without.upper[others])
+    assert np.isnan(est.truth_upper[others]).all()
     assert "2 known truths: at least 8 are needed" in str(est)
     assert est.diagnosis.assumptions[0] == INTERVALS
-    assert "1 known truth: " in str(trueup.estimate(x, "mean", gold={3: truth[3]}))
 
 
 def test_known_truths_give_intervals_where_workers_share_nothing() -> None:

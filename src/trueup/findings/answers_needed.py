@@ -246,10 +246,5 @@ def _slope(solution: Solution) -> Floats:
         return np.ones(solution.root.problem.n_questions)
     # An estimate on its bound has no slope; then the standard error is taken as it is.
     with np.errstate(all="ignore"):
-        mean = solution.second_step.posterior.mean
-        slope = scale.slope(
-            mean
-            if solution.calibration is None
-            else scale.forward_truths(solution.column("estimate"))
-        )
+        slope = scale.slope(scale.forward_truths(solution.column("estimate")))
     return np.where(np.isfinite(slope) & (slope > 0), slope, 1.0)

@@ -139,7 +139,7 @@ class Calibration:
         return f"{word} differences by about {change:.{0 if change >= 0.0995 else 1}%}"
 
 
-def calibrate(mean: Any, variance: Any, truth: Any) -> Calibration | None:
+def calibrate(mean: Any, variance: Any, truth: Any, *, fewest: int = FEWEST) -> Calibration | None:
     """Learn the error that all workers share from questions of known truth.
 
     Offset and slope are fitted by least squares with weights `1 / (omega² + slope² u_j)`. Their standard errors are
@@ -154,11 +154,13 @@ def calibrate(mean: Any, variance: Any, truth: Any) -> Calibration | None:
         are unknown, because no two workers answered the same question, zeros: the spread then has them.
     truth : array
         Their true values.
+    fewest : int
+        Known truths that are needed; one less suffices where each is left out in turn.
 
     Returns
     -------
     Calibration or None
-        None with fewer than 8 known truths: nothing can be said of a shared error.
+        None with fewer known truths: nothing can be said of a shared error.
 
     Examples
     --------
@@ -170,7 +172,7 @@ def calibrate(mean: Any, variance: Any, truth: Any) -> Calibration | None:
     """
     mean, variance, truth = _checked(mean, variance, truth, "mean")
     count = len(truth)
-    if count < FEWEST:
+    if count < fewest:
         return None
     unit = _unit(mean, variance, truth)
     at, v, error = (mean - mean[0]) / unit, variance / unit**2, (truth - mean) / unit

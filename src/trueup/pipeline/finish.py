@@ -64,6 +64,14 @@ class Finish:
     calibration: Calibration | None
     gold: bool
 
+    @property
+    def holds_truth(self) -> bool:
+        """Whether `lower` and `upper` are made to hold the truth: where known truths show how far it may be."""
+        if not self.target.applies:
+            return self.calibration is not None
+        learned = self.calibration is not None or bool(self.models.known.all())
+        return self.gold and learned and bool(self.target.truth.all())
+
     def keep_in(self, engine: Engine) -> tuple[float, float]:
         """Let the engine keep the numbers to report.
 
@@ -160,28 +168,28 @@ class Finish:
         variance = np.where(kept[vectors.UNKNOWN] > 0, np.nan, kept[vectors.POSTERIOR_VARIANCE])
         caution = 1.0 if self.plan.caution is None else float(self.plan.caution)
         full = aggregate + caution * (consensus - aggregate)
-        taken = np.full(len(full), caution)
-        nothing = np.full(len(full), np.nan)
-        if not self.target.applies:
-            return consensus, nothing, np.ones(len(full)), nothing, nothing
-        model = self.models.of(block)
-        known = ~np.isnan(model.unit)
-        variance = np.where(np.isnan(variance), model.typical, variance)
-        centre, deviation = model.predict(consensus, variance)
-        half = model.quantile * deviation
+        nothing, whole = np.full(len(full), np.nan), np.ones(len(full))
         if self.calibration is not None:
-            own = np.where(kept[vectors.UNKNOWN] > 0, 0.0, variance)
-            centre, square, freedom = self.calibration.apply(consensus, own)
+            centre, square, freedom = self.calibration.apply(consensus, np.nan_to_num(variance))
             half = student_quantile(0.5 + 0.5 * self.plan.level, freedom) * np.sqrt(square)
-            estimate, known = centre, np.ones(len(full), dtype=bool)
-        else:
+            if not self.target.applies:
+                return centre, nothing, whole, centre, half
+            estimate, share, known = centre, whole, np.ones(len(full), dtype=bool)
+        elif self.target.applies:
+            model = self.models.of(block)
+            centre, deviation = model.predict(
+                consensus, np.where(np.isnan(variance), model.typical, variance)
+            )
+            half = model.quantile * deviation
             estimate = model.estimate(aggregate, consensus, shrinkage, caution)
+            share, known = caution * model.step(shrinkage), ~np.isnan(model.unit)
+        else:
+            return consensus, nothing, whole, nothing, nothing
         is_truth = block.of_panel(self.target.truth) & known
-        share = np.where(known, model.step(shrinkage), 1.0)
         return (
             np.where(is_truth, estimate, full),
             np.where(known, np.where(is_truth, full, estimate), np.nan),
-            np.where(is_truth, caution * share, taken),
+            np.where(is_truth, share, caution),
             np.where(known, centre, np.nan),
             np.where(known, half, np.nan),
         )
@@ -192,14 +200,13 @@ class Finish:
         """Return the numbers with known truths in their place; with gold the interval is that for the truth."""
         truth = kept[vectors.SCALED_GOLD]
         is_gold = ~np.isnan(truth)
-        if self.target.truth.all() and self.target.applies:
+        if self.holds_truth:
             normal = student_quantile(0.5 + 0.5 * self.plan.level, np.array([np.inf]))[0]
-            for name, value in (
-                ("lower", found["truth_lower"]),
-                ("upper", found["truth_upper"]),
-                ("std_error", truth_half / normal),
-            ):
-                found[name] = np.where(np.isnan(truth_half), found[name], value)
+            found["lower"], found["upper"] = found["truth_lower"], found["truth_upper"]
+            found["std_error"] = truth_half / normal
+        if not self.target.applies:
+            nothing = np.full(len(truth), np.nan)
+            found["truth_lower"], found["truth_upper"] = nothing, nothing
         for name in ("mean", "other", "lower", "upper", "truth_lower", "truth_upper"):
             found[name] = np.where(is_gold, truth, found[name])
         for name in ("std_error", "shrinkage"):

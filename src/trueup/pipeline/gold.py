@@ -11,7 +11,7 @@ from trueup.algorithms.registry import find
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import counted
-from trueup.pipeline.calibration import MANY, calibrate, consensus, one_more_worker
+from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_more_worker
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trueup.request import Plan
 
 TOO_FEW = "at least 3 are needed where no question has two answers"
+FEW_FOR_RULE = f"at least {FEWEST} are needed with this second step"
 #: Most known truths that are left out in turn to compare the model with the calibration.
 MOST_LEFT_OUT = 40
 
@@ -62,32 +63,46 @@ def lesson_from_gold(engine: Engine, plan: Plan) -> Engine | None:
 
 
 def learn_from_gold(
-    gold: GoldQuestions, numbers: CrowdNumbers, plan: Plan
+    gold: GoldQuestions, numbers: CrowdNumbers, level: float, kind: str | None
 ) -> tuple[TruthModel | None, Calibration | None, str]:
     """Return the model of the crowd with known truths, the calibration if that is better, and what was found.
 
     From eight known truths on both compete: each known truth is predicted from the others, and the calibration wins if
     its squared errors are smaller by more than a standard error.
     """
-    model = numbers.model(gold, plan.level, plan.kind)
-    variance = np.where(np.isnan(gold.variance), 0.0, gold.variance)
-    calibration = calibrate(gold.consensus, variance, gold.truth)
-    if calibration is not None and (model is None or _calibration_wins(gold, numbers, plan)):
+    model = numbers.model(gold, level, kind)
+    calibration = _calibrated(gold)
+    if calibration is not None and (model is None or _calibration_wins(gold, numbers, level, kind)):
         return model, calibration, str(calibration)
     if model is None:
         return None, None, f"{counted(len(gold.truth), 'known truth')}: {TOO_FEW}"
     return model, None, _said(model, len(gold.truth))
 
 
-def _calibration_wins(gold: GoldQuestions, numbers: CrowdNumbers, plan: Plan) -> bool:
+def calibrate_on_gold(gold: GoldQuestions) -> tuple[Calibration | None, str]:
+    """Return the calibration of a second step that knows no target, and what was found."""
+    calibration = _calibrated(gold)
+    if calibration is None:
+        return None, f"{counted(len(gold.truth), 'known truth')}: {FEW_FOR_RULE}"
+    return calibration, str(calibration)
+
+
+def _calibrated(gold: GoldQuestions, fewest: int = FEWEST) -> Calibration | None:
+    """Calibrate; what is unknown without gold is part of the spread that gold shows."""
+    variance = np.where(np.isnan(gold.variance), 0.0, gold.variance)
+    return calibrate(gold.consensus, variance, gold.truth, fewest=fewest)
+
+
+def _calibration_wins(
+    gold: GoldQuestions, numbers: CrowdNumbers, level: float, kind: str | None
+) -> bool:
     count = len(gold.truth)
     gaps = []
     for number in np.unique(np.linspace(0, count - 1, min(count, MOST_LEFT_OUT)).astype(int)):
         others = gold.without(number)
         own = slice(number, number + 1)
-        variance = np.where(np.isnan(others.variance), 0.0, others.variance)
-        calibration = calibrate(others.consensus, variance, others.truth)
-        model = numbers.model(others, plan.level, plan.kind)
+        calibration = _calibrated(others, FEWEST - 1)
+        model = numbers.model(others, level, kind)
         if calibration is None or model is None:
             return False
         mine = model.estimate(gold.aggregate[own], gold.consensus[own], gold.shrinkage[own])

@@ -19,7 +19,7 @@ from trueup.errors import option, warn
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.finish import Finish
 from trueup.pipeline.first_step import biases_of, choose_first_step, models_in_words
-from trueup.pipeline.gold import learn_from_gold, lesson_from_gold
+from trueup.pipeline.gold import calibrate_on_gold, learn_from_gold, lesson_from_gold
 from trueup.pipeline.outlook import Outlook, look_ahead, target_in_words
 from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
 from trueup.pipeline.scaling import keep_gold, on_scale
@@ -138,10 +138,13 @@ def solve(
     kinds = [plan.kind if truth else None for truth in target.truth]
     numbers = crowd_numbers(combined, answer_scatter(scaled), shrunk.certainty.shift)
     known, calibration, gold_says = None, None, ""
-    if gold:
+    if gold and target.applies:
         known = GoldQuestions.of(combined)
-        model, calibration, gold_says = learn_from_gold(known, numbers[0], plan)
+        model, calibration, gold_says = learn_from_gold(known, numbers[0], plan.level, kinds[0])
         models = TruthModels([model])
+    elif gold:
+        calibration, gold_says = calibrate_on_gold(GoldQuestions.of(combined))
+        models = TruthModels([None])
     else:
         each = zip(numbers, kinds, strict=True)
         models = TruthModels([panel.model(None, plan.level, kind) for panel, kind in each])
@@ -168,7 +171,7 @@ def solve(
         ),
         second_step=shrunk.in_words(moved, independent=target.name == "consensus"),
         gold="; ".join(filter(None, (gold_says, ahead().next_gold if gold and ahead else ""))),
-        assumptions=() if gold else _assumptions(shrunk),
+        assumptions=() if finish.holds_truth else _assumptions(shrunk),
         warnings=(*warnings, *_reversed(shrunk)),
     )
     if pooling is not None:
