@@ -230,6 +230,15 @@ def test_on_logarithms_distances_are_factors(tmp_path: Path) -> None:
     assert scale["domain"][1] > max(row["truth_high"] for row in rows)
 
 
+def test_truths_given_as_gold_are_no_test(tmp_path: Path) -> None:
+    known = np.exp(gold(15) - 50.0)
+    est = estimate(np.exp(ANSWERS - 50.0), transform="log", gold=known)
+    html = html_of(est, tmp_path, truth=np.exp(DATA.truth - 50.0))
+    assert "The truth of 25 questions is known besides the 15 given as gold" in html
+    alike = np.ones((4, 10))
+    assert "besides" not in html_of(estimate(alike), tmp_path, truth=np.ones(10))
+
+
 def test_panels_of_both_targets_are_told_apart(tmp_path: Path) -> None:
     draw = np.random.default_rng(1)
     rows = [

@@ -66,7 +66,7 @@ def test_the_report_says_so(est: Estimate, tmp_path: Path) -> None:
     pytest.importorskip("altair", reason='needs pip install "trueup[report]"')
     html = est.report(tmp_path / "report.html").read_text("utf-8")
     half = np.median(0.5 * (est.upper - est.lower) / est.estimate)
-    assert f"margin of error of ±{half:.0%} (95% interval)" in html
+    assert f"What infinitely many such workers would say is known to ±{half:.0%}" in html
     assert html.count("Answers were combined as logarithms because errors grow") == 1
     assert "Weights of the three models: " in html
     assert "biases of the workers were found and removed" in html

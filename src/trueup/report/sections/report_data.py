@@ -135,8 +135,9 @@ class ReportData:
 
     @cached_property
     def is_gold(self) -> Bools:
-        """Questions whose truth counts as known: their interval is a point."""
-        return np.asarray(self.est.std_error == 0.0)
+        """Questions whose truth was given: their interval is a point."""
+        gold = self.est.question_data.gold
+        return np.zeros(self.m, dtype=bool) if gold is None else ~np.isnan(gold)
 
     @cached_property
     def half_width(self) -> Floats:

@@ -56,7 +56,7 @@ def truth_section(data: ReportData) -> Section | None:
     est, truth = data.est, data.truth
     if truth is None:
         return None
-    used = data.is_gold & (est.estimate == truth)  # truths that the estimate was given as gold
+    used = data.is_gold & ~np.isnan(truth)
     indices = np.flatnonzero(~np.isnan(truth) & ~used)
     if len(indices) == 0:
         return None
@@ -77,7 +77,8 @@ def truth_section(data: ReportData) -> Section | None:
         effect = "The second step changed nothing."
         if change != 0:
             word = "lowered" if change < 0 else "raised"
-            effect = f"The second step {word} the mean squared error by {percent(abs(change))}"
+            step = "The second step" + (" with the known truths" if used.any() else "")
+            effect = f"{step} {word} the mean squared error by {percent(abs(change))}"
             few = f"; with only {counted(len(indices), 'question')} that may be chance"
             effect += "." if len(indices) >= FEW else f"{few}."
         text = f"{effect} {text}"

@@ -132,7 +132,7 @@ class TruthReach:
                 f"the second step {est.diagnosis.shrink} stays as it was published, without shared errors; adaptive, "
                 "normal, mixture and none have such an interval"
             )
-        if est.question_data.gold is not None and not np.isnan(est.question_data.gold).any():
+        if self.data.is_gold.all():
             return "all truths were given"
         if int(self.data.problem.counts.max()) < 2:
             return "no question has two answers, so the scatter of an answer is unknown"
