@@ -14,6 +14,7 @@ import browser
 from trueup.errors import MissingExtra, TrueupError
 from trueup.report import Figure, PageTable, Section, write_page
 from trueup.report.markup import number
+from trueup.report.parts import Fold
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +98,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     }
     figure = Figure(HOSTILE, chart, HOSTILE, table)
-    section = Section(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [figure], [table])
+    fold = Fold(HOSTILE, HOSTILE, [HOSTILE], [[HOSTILE]])
+    section = Section(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [figure], [table], closing=[fold])
     return write_page(
         tmp_path_factory.mktemp("page") / "hostile.html",
         title=HOSTILE,

@@ -185,6 +185,17 @@ def test_with_known_truths_there_is_one_interval(tmp_path: Path) -> None:
     assert "_consensus" not in json.dumps(spec)
 
 
+def test_a_published_rule_that_was_calibrated_has_one_interval_too(tmp_path: Path) -> None:
+    few, many = (estimate(ANSWERS, shrink="morris", gold=gold(count)) for count in (3, 12))
+    assert (few.calibration is None, many.calibration is None) == (True, False)
+    text = words(html_of(few, tmp_path))
+    assert "The interval for the truth is unknown: the second step morris stays" in text
+    assert "should contain the truth itself" not in text
+    text = words(html_of(many, tmp_path))
+    assert "The interval for the truth is unknown" not in text
+    assert "should contain the truth itself: 12 known truths tell how large" in text
+
+
 def test_a_crowd_that_teaches_itself_names_no_other(tmp_path: Path) -> None:
     answers, known = understated()
     est = estimate(answers, gold=known)

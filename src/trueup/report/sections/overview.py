@@ -131,7 +131,7 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
         ),
     ]
     reach = TruthReach(data)
-    if not reach.is_known:
+    if not reach.is_known and not reach.merged:
         points.append(("How far may the truth be?", reach.how_far))
     elif reach.is_target and not reach.outlook.n_gold and reach.next_gold:
         points.append(("What would known truths bring?", reach.next_gold))
@@ -243,7 +243,7 @@ def _interval_meaning(data: ReportData) -> str:
         public = "" if est.calibration is not None else " and what public crowds teach"
         return (
             f"{data.percent} of the {data.percent} intervals should contain the truth itself: "
-            f"{counted(reach.outlook.n_gold, 'known truth')}{public} tell how large the error of all workers is."
+            f"{counted(int(data.is_gold.sum()), 'known truth')}{public} tell how large the error of all workers is."
         )
     if not data.knows_intervals:
         return sentence("; ".join(est.diagnosis.assumptions)) or "Intervals are unknown here."

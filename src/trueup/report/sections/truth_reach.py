@@ -53,8 +53,10 @@ class TruthReach:
 
     @cached_property
     def merged(self) -> bool:
-        """Whether lower and upper are the interval for the truth as well, as they are with known truths."""
+        """Whether lower and upper are the interval for the truth as well, as they mostly are with known truths."""
         est, known = self.data.est, self.known
+        if not est.solution.target:
+            return est.calibration is not None
         return (
             self.is_known
             and est.question_data.gold is not None
