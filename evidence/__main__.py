@@ -1,4 +1,4 @@
-"""Run the studies of the two steps: `make evidence`, or `python -m evidence --help`."""
+"""Run the studies of the two steps and of the intervals: `make evidence`, or `python -m evidence --help`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidence import first_step, second_step
+from evidence import first_step, intervals, second_step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STUDIES = {"first": first_step.STUDY, "second": second_step.STUDY}
+STUDIES = {"first": first_step.STUDY, "second": second_step.STUDY, "intervals": intervals.STUDY}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the options, run the study, and print where its page is."""
     parser = argparse.ArgumentParser(prog="python -m evidence", description=__doc__)
     parser.add_argument(
-        "--step", choices=STUDIES, default="second", help="which step to study; default: second"
+        "--step", choices=STUDIES, default="second", help="what to study; default: second"
     )
     parser.add_argument(
-        "--out", type=Path, help="folder for the page; default: trueup-evidence/first or /second"
+        "--out",
+        type=Path,
+        help="folder for the page; default: trueup-evidence/ and the name of the study",
     )
     parser.add_argument("--quick", action="store_true", help="use few samples, for a preview")
     parser.add_argument(
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         action="append",
         help="run only this part; may be repeated. "
         + ". ".join(
-            f"{name.capitalize()} step: {', '.join(part.__name__ for part in study.parts)}"
+            f"{name.capitalize()}: {', '.join(part.__name__ for part in study.parts)}"
             for name, study in STUDIES.items()
         ),
     )

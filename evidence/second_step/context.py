@@ -55,7 +55,8 @@ def fingerprint() -> str:
         if "/" not in name or name.startswith(RESULTS_FROM):
             code.update(name.encode() + path.read_bytes())
     study = Path(__file__).parents[1]
-    for path in (study / "second_step" / "designs.py", *sorted(study.glob("first_step/*.py"))):
+    own = (*sorted(study.glob("first_step/*.py")), *sorted(study.glob("intervals/*.py")))
+    for path in (study / "second_step" / "designs.py", *own):
         code.update(path.read_bytes())
     return code.hexdigest()[:10]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import trueup
+from evidence.intervals.rules import coverage
 from trueup.algorithms import find
 from trueup.algorithms.driver import run
 from trueup.answers.answers import Answers
 from trueup.variance import bootstrap, certainty, jackknife, plugin
-from trueup.variance.intervals import Width
 from trueup.variance.pooling import pool
 
 if TYPE_CHECKING:
@@ -25,15 +25,8 @@ SPARSE: dict[str, Any] = {"workers": 10, "questions": 40, "answers_per_question"
 
 def covered(answers: Answers, truth: Floats, method: str, rule: str) -> tuple[float, float]:
     """Return the share of 95% intervals of the first step that hold the truth, and mean variance over mean error."""
-    aggregate = run(find(method), answers)
-    sure = certainty(rule, answers, aggregate)
-    panel = answers.question_panel
-    variance = sure.v_interval + sure.shift[panel]
-    quantile = Width(0.95, sure.nu, sure.shift, sure.shift_nu).quantile(
-        sure.v_interval, lambda values: values[panel]
-    )
-    error = (aggregate.x - truth) ** 2
-    return float(np.mean(error <= quantile**2 * variance)), float(variance.mean() / error.mean())
+    inside, variance, error = coverage(answers, truth, method, "none", rule).mean(axis=1)
+    return float(inside), float(variance / error)
 
 
 @pytest.mark.parametrize(
