@@ -54,7 +54,7 @@ def interval_columns(est: Estimate) -> dict[str, tuple[str, str]]:
     """
     level = f"{100 * est.level:g}%"
     consensus, truth = ("lower", "upper"), ("truth_lower", "truth_upper")
-    if est.solution.target in ("truth", "both") and est.question_data.gold is None:
+    if est.solution.target in ("truth", "both") and not est.diagnosis.gold:
         return {f"{level} consensus": consensus, f"{level} truth": truth}
     return {f"{level} interval": consensus}
 
