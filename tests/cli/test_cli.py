@@ -257,7 +257,9 @@ def test_options_reach_the_library(tmp_path: Path) -> None:
         transform="log1p",
     )
     assert [float(row["upper"]) for row in table(truths)] == est.upper.tolist()
-    assert "90% interval" in done.out
+    assert [float(row["truth_upper"]) for row in table(truths)] == est.truth_upper.tolist()
+    assert "90% consensus" in done.out
+    assert "90% truth" in done.out
 
 
 @needs_cli

@@ -33,6 +33,7 @@ from commands import (
     write,
 )
 from repository import TESTS
+from trueup.errors import counted
 
 need_cli()
 
@@ -303,13 +304,21 @@ def test_truths_that_are_all_empty_are_refused(option: str) -> None:
     assert f"{option}: found no truth" in line
 
 
+@pytest.mark.parametrize("count", [1, 7, 8])
+def test_it_is_said_what_known_truths_show(count: int) -> None:
+    write("gold.csv", truths(count))
+    text = printed("estimate", "answers.csv", "--gold", "gold.csv")
+    assert f"{counted(count, 'known truth')}: these workers " in text
+    assert "10 more known truths would narrow the interval for the truth from ± " in text
+
+
 def test_too_few_known_truths_are_said() -> None:
     write("gold.csv", truths(7))
-    text = printed("estimate", "answers.csv", "--gold", "gold.csv")
+    text = printed("estimate", "answers.csv", "--shrink", "morris", "--gold", "gold.csv")
     assert "7 known truths: at least 8 are needed" in text
     write("gold.csv", truths(8))
     assert "Compared with 8 known truths" in printed(
-        "estimate", "answers.csv", "--gold", "gold.csv"
+        "estimate", "answers.csv", "--shrink", "morris", "--gold", "gold.csv"
     )
 
 

@@ -74,6 +74,10 @@ def test_the_report_says_so(est: Estimate, tmp_path: Path) -> None:
     assert "bias (% of the value); positive: answers too high" in html
     assert "typical error of an answer (% of the value)" in html
     assert re.search(r"median worker's typical error is (19|2\d)% of the value", unescape(html))
+    agreed = trueup.estimate(prices(), target="consensus")
+    half = np.median(0.5 * (agreed.upper - agreed.lower) / agreed.estimate)
+    page = agreed.report(tmp_path / "consensus.html").read_text("utf-8")
+    assert f"margin of error of ±{half:.0%} (95% interval)" in page
     named = trueup.estimate(prices(), transform="log").report(tmp_path / "log.html")
     assert "The answers were combined as logarithms and converted back." in named.read_text("utf-8")
 

@@ -56,7 +56,11 @@ def test_a_cell_is_what_a_plain_loop_over_estimate_gives() -> None:
             base, losses = [], []
             for number in range(30):
                 est = trueup.estimate(
-                    answers.panel(number), method=method, shrink=step.shrink, variance=step.variance
+                    answers.panel(number),
+                    method=method,
+                    shrink=step.shrink,
+                    variance=step.variance,
+                    target="consensus",
                 )
                 here = truth[answers.question_panel == number]
                 base.append(np.mean((est.base - here) ** 2))

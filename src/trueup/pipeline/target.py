@@ -112,8 +112,11 @@ def _levels(values: Floats) -> int:
     """Return the number of equal steps that hold these values, 0 if there are too many."""
     if not 2 <= len(values) <= MOST_VALUES:
         return 0
-    steps = (values - values[0]) / np.diff(values).min()
+    smallest = np.diff(values).min()
+    if values[-1] - values[0] > (MOST_VALUES - 1 + ROUNDING) * smallest:
+        return 0
+    steps = (values - values[0]) / smallest
     whole = np.round(steps)
-    if np.abs(steps - whole).max() > ROUNDING or whole[-1] + 1 > MOST_VALUES:
+    if np.abs(steps - whole).max() > ROUNDING:
         return 0
     return int(whole[-1]) + 1

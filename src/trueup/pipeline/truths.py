@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 AGREEMENT = 1e-9
 #: Distances count with at most this many times their mean.
 CLIP = 3.0
+#: A smaller scatter is agreement: its square is hardly a number.
+SMALLEST = 1e-150
 #: Known truths from which on they show the scatter where the answers do not.
 FEWEST_GOLD = 3
 #: Seed of the sample of questions of a large problem, and the most questions that show the scatter.
@@ -110,7 +112,8 @@ def scatter(distances: Floats) -> float:
     mean = np.divide(below, divisor, out=np.zeros(n), where=divisor > 0)
     following = np.append(r[1:], np.inf)
     fixed = (divisor > 0) & (r <= CLIP * mean * (1 + 1e-12)) & (CLIP * mean < following)
-    return float(np.sqrt(0.5 * np.pi) * share * mean[fixed].max(initial=0.0))
+    found = float(np.sqrt(0.5 * np.pi) * share * mean[fixed].max(initial=0.0))
+    return found if found > SMALLEST else 0.0
 
 
 @dataclass(frozen=True, eq=False)
