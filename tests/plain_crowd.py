@@ -170,9 +170,9 @@ def truths(
         learned = 1 - after.slope_variance / before.slope_variance
         told = max(learned, min(1.0, len(known) / 10), 0.0) ** 2
     mu = offset + slope * z
-    square = after.mean(after.om**2 + after.va + after.ah**2)
-    square = square + after.mean(np.exp(2 * after.lam)) * (u + z**2)
-    square = square + 2 * after.mean(after.ah * np.exp(after.lam)) * z - mu**2
+    square = after.mean(after.om**2 + after.va + after.ah**2) - mu**2
+    square += after.mean(np.exp(2 * after.lam)) * (u + z**2)
+    square += 2 * after.mean(after.ah * np.exp(after.lam)) * z
     half = quantile(after, typical / s**2, level) * np.sqrt(square)
     estimate, lower, upper = np.zeros((3, m))
     for j in range(m):
