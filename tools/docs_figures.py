@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Python processes of Spark are like this one.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
+import docs_evidence  # noqa: F401  its numbers become known
 import docs_numbers
 import docs_typing_error
 from docs_blocks import DOCS, blocks, in_empty_folder, run_page, same
@@ -145,7 +146,7 @@ def psi() -> tuple[str, dict[str, Any]]:
 
 def compression() -> tuple[str, dict[str, Any]]:
     """Draw the harm of the second step where the whole crowd sees smaller differences than there are."""
-    names = ["caution 0.5", "caution 0.8 (default)", "caution 1"]
+    names = ["target truth (default)", "target consensus"]
     x, y = "share of the differences that the crowd sees", "error after / before"
     chart = lines(_long(names, docs_numbers.by_compression(), x, y), x, y, "which", order=names)
     return docs_numbers.NUMBERS["compression"](), chart
@@ -153,7 +154,7 @@ def compression() -> tuple[str, dict[str, Any]]:
 
 def coverage() -> tuple[str, dict[str, Any]]:
     """Draw how many intervals contain the truth where workers err together."""
-    names = ["without gold", "with 20 gold questions"]
+    names = ["consensus", "truth", "truth, 3 gold questions", "truth, 20 gold questions"]
     x, y = (
         "share of the error that all workers have in common",
         "share of 95% intervals with the truth inside",

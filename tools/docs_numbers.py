@@ -362,25 +362,28 @@ def psi() -> str:
 
 
 @functools.cache
-def by_compression() -> list[tuple[float, float, float, float]]:
-    """Return for shares of the differences that the crowd sees: ratios with caution 0.5, 0.8 and 1; 5 workers."""
+def by_compression() -> list[tuple[float, float, float]]:
+    """Return for shares of the differences that the crowd sees: ratios of both targets; 5 workers."""
     found = []
     for share in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
-        answers, truth = answered(panels=200, compress=share, truth_scale=2.0, variance="fixed")
-        first = run(find("mean"), answers)
-        before = np.mean((first.x - truth) ** 2)
-        half, usual, full = (
-            float(np.mean((second_step(answers, first, rule).posterior.mean - truth) ** 2) / before)
-            for rule in (Adaptive(caution=0.5), Adaptive(), Adaptive(caution=1.0))
-        )
-        found.append((share, half, usual, full))
+        answers, truth = answered(panels=50, compress=share, variance="fixed")
+        ratios = []
+        for target in ("truth", "consensus"):
+            est = trueup.estimate(answers, "mean", "normal", transform="none", target=target)
+            before = np.mean((est.base - truth) ** 2)
+            ratios.append(float(np.mean((est.estimate - truth) ** 2) / before))
+        found.append((share, ratios[0], ratios[1]))
     return found
 
 
 @numbers("compression")
 def compression() -> str:
     """Return the table behind the picture of a crowd that sees smaller differences than there are."""
-    head = ["differences that the crowd sees", "caution 0.5", "caution 0.8 (default)", "caution 1"]
+    head = [
+        "differences that the crowd sees",
+        '`target="truth"` (default)',
+        '`target="consensus"`',
+    ]
     rows = [
         [f"{share:.0%}", *(f"{value:.3f}" for value in rest)] for share, *rest in by_compression()
     ]
@@ -412,28 +415,44 @@ def spread() -> str:
     return table(head, [[f"{at:g}", *_two(rest)] for at, *rest in by_spread()])
 
 
+#: Known truths with which the coverage of intervals for the truth is shown.
+GOLD = (0, 3, 20)
+
+
 @functools.cache
-def coverage() -> list[tuple[float, float, float]]:
-    """Return for shares of common error: how many 95% intervals contain the truth, without and with 20 gold truths."""
+def coverage() -> list[tuple[float, ...]]:
+    """Return for shares of common error how many 95% intervals contain the truth.
+
+    First those for the consensus, then those for the truth with 0, 3 and 20 known truths.
+    """
     found = []
     for share in (0.0, 0.2, 0.4, 0.6):
-        inside = np.zeros(2)
-        for seed in range(40):
+        inside = np.zeros(1 + len(GOLD))
+        for seed in range(20):
             answers, truth = trueup.simulate(8, 80, truth_scale=2.0, correlation=share, seed=seed)
-            known = dict(enumerate(truth[:20].tolist()))
-            for at, gold in enumerate((None, known)):
-                est = trueup.estimate(answers, method="native", gold=gold)
-                inside[at] += np.mean(((est.lower <= truth) & (truth <= est.upper))[20:]) / 40
-        found.append((share, float(inside[0]), float(inside[1])))
+            for number, count in enumerate(GOLD, start=1):
+                known = dict(enumerate(truth[:count].tolist())) or None
+                est = trueup.estimate(answers, method="native", gold=known)
+                within = (est.truth_lower <= truth) & (truth <= est.truth_upper)
+                inside[number] += within[20:].mean() / 20
+                if not count:
+                    inside[0] += ((est.lower <= truth) & (truth <= est.upper))[20:].mean() / 20
+        found.append((share, *inside.tolist()))
     return found
 
 
 @numbers("coverage", slow=True)
 def coverage_table() -> str:
     """Return the table behind the picture of coverage."""
-    head = ["share of common error", "without gold", "with 20 gold questions"]
+    head = [
+        "share of common error",
+        "`lower`, `upper`",
+        "`truth_lower`, `truth_upper`",
+        "with 3 gold questions",
+        "with 20",
+    ]
     return table(
-        head, [[f"{share:.0%}", f"{one:.0%}", f"{two:.0%}"] for share, one, two in coverage()]
+        head, [[f"{share:.0%}", *(f"{one:.0%}" for one in rest)] for share, *rest in coverage()]
     )
 
 

@@ -209,7 +209,7 @@ def both_targets(context: Context) -> Section:
     if not context.quick:
         about = f"Target truth, {len(cells)} cells of real answers: "
         context.points += [
-            Point(8, about + goal.what, goal.found, goal.wanted, goal.reached) for goal in goals
+            Point(11, about + goal.what, goal.found, goal.wanted, goal.reached) for goal in goals
         ]
     lost = max(cells, key=lambda cell: cell.ratios()[0])
     return Section(

@@ -73,7 +73,7 @@ def gold_questions(context: Context) -> Section:
     if not context.quick:
         context.points += [
             Point(
-                9,
+                12,
                 f"{row['gold']} known truths, mean of the data sets: squared error of the others relative to none",
                 f"{row['ratio']:.3f} ± {row['ratio_se']:.3f}",
                 "at most 1",
@@ -83,7 +83,7 @@ def gold_questions(context: Context) -> Section:
         ]
         context.points += [
             Point(
-                9,
+                12,
                 f"{row['gold']} known truths, mean of the data sets: coverage of the others",
                 f"{row['coverage']:.1%}",
                 f"{low:.0%} to {high:.0%}",

@@ -82,17 +82,24 @@ def estimate(
     duplicates : {"error", "mean", "first"}
         What to do when a worker answered a question more than once.
     gold : mapping, frame or array, optional
-        Known truths of some questions. With eight or more of them the error that all workers share is estimated,
-        corrected where it is clear, and put into the intervals.
-    target : {"consensus"}
-        What is estimated: what infinitely many such workers would say.
+        Known truths of some questions, one or more. They show the error that all workers share: estimates of the
+        other questions are corrected, and `lower, upper` are those for the truth. From eight on the correction competes
+        with one from the known truths alone; from twenty on they also help to learn who is good.
+    target : {"auto", "truth", "consensus"}
+        What is estimated. "consensus": what infinitely many such workers would say, right for ratings and opinions; the
+        second step is taken in full. "truth": facts that workers guess, forecast or measure; only as much of the step
+        is taken as crowds like this one have not done already by avoiding extremes. "auto" takes the consensus of
+        ratings (30 answers or more on at most 11 values with equal steps) and the truth of everything else; with `gold`
+        it is the truth. `est.diagnosis.target` says which and why. It acts on "adaptive", "normal" and "mixture";
+        "none" moves nothing, and the published rules stay as they are. The columns `lower, upper` are about the
+        consensus, `truth_lower, truth_upper` about the truth, for either target.
     kind : {"perception", "judgment", "forecast"}, optional
-        Kind of the questions; it changes nothing for the target "consensus".
+        Kind of the questions, for the interval for the truth; it changes nothing about the consensus.
     bias : {"auto", True, False}
         Whether biases of workers are removed: by the method "native", where they are larger than noise explains
         ("auto"); also before any other method (True); never (False). With "native", True is "auto".
     caution : float, optional
-        Share of the step that "adaptive" and "normal" take, above 0 and up to 1; by default 0.8.
+        Multiplies the second step of "adaptive", "normal" and "mixture", above 0 and up to 1; by default 1.
     level : float
         Level of the intervals.
     max_iter, tol : int, float

@@ -78,7 +78,7 @@ class Plan:
     )
     kind: str | None = keyword(
         None,
-        "Kind of the questions, which narrows the interval for the truth.",
+        "Kind of the questions, which the interval for the truth depends on.",
         Literal["perception", "judgment", "forecast"] | None,
     )
     bias: bool | Literal["auto"] = keyword(
@@ -89,7 +89,7 @@ class Plan:
     )
     caution: float | None = keyword(
         None,
-        "Share of the step that the second step takes, above 0 and up to 1; by default that of the rule.",
+        "Factor for the second step, above 0 and up to 1; by default the step of the target is taken as it is.",
         float | None,
     )
     level: float = keyword(0.95, "Level of the intervals.", float)
