@@ -142,7 +142,8 @@ def _intervals_figure(data: ReportData) -> Figure:
         title += f" and the typical move by the second step is {size}"
     note = "Sorted by estimate. Hover or tap for the numbers; the table below lists them all."
     if data.m > MOST_DRAWN:
-        shown = f"the {HALF} least certain and the {HALF} others that moved most are shown"
+        others = f"{HALF} others that moved most" if data.moved.any() else f"first {HALF} others"
+        shown = f"the {HALF} least certain and the {others} are shown"
         note = f"Of {data.m:,} questions, {shown}. {note}"
     return Figure(f"{title}.", estimates_chart(data), note)
 
