@@ -68,7 +68,8 @@ def assert_alike(found: Estimate, full: Estimate, tolerance: float = 1e-9) -> No
     np.testing.assert_array_equal(found.answers.workers, full.answers.workers)
     np.testing.assert_allclose(found.answers.values, full.answers.values, rtol=1e-9, atol=1e-12)
     unit = max(float(np.std(full.base)), 1e-6 * float(np.abs(full.base).max()), 1e-300)
-    for name in ("base", "estimate", "lower", "upper", "std_error"):
+    names = ("base", "estimate", "lower", "upper", "truth_lower", "truth_upper", "std_error")
+    for name in names:
         difference = np.abs(getattr(found, name) - getattr(full, name))
         assert np.array_equal(np.isnan(difference), np.isnan(getattr(full, name)))
         assert np.nanmax(difference, initial=0.0) <= tolerance * unit, name

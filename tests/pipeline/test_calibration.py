@@ -12,6 +12,9 @@ from scipy.special import stdtrit
 import trueup
 from trueup.errors import TrueupError
 from trueup.pipeline.calibration import Calibration, calibrate, consensus
+from trueup.pipeline.gold import learn_from_gold
+from trueup.pipeline.truths import CrowdNumbers, GoldQuestions
+from trueup.variance.intervals import student_quantile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -278,3 +281,86 @@ def test_intervals_cover_real_truths(name: str, known: int, data_folder: Path) -
     assert independent.mean() < 0.85
     assert 0.9 <= coverage <= 0.98
     assert ratio < 0.95
+
+
+# Which one is better: the calibration, or what other crowds teach
+
+
+def crowd(seed: int, slope: float, spread: float) -> tuple[Floats, Floats]:
+    """Return answers of six workers of a crowd that says `truth / slope`, and the truths."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 6, 60)
+    said = truth / slope + rng.normal(0, spread, 60)
+    return said + rng.normal(0, 1, (6, 60)), truth
+
+
+def competition(slope: float, spread: float) -> list[bool]:
+    """Whether the calibration was better, of eight crowds with eight known truths."""
+    wins = []
+    for seed in range(8):
+        x, truth = crowd(seed, slope, spread)
+        gold = dict(enumerate(truth[:8].tolist()))
+        est = trueup.estimate(x, "mean", transform="none", gold=gold)
+        wins.append(est.calibration is not None)
+        assert est.diagnosis.gold.startswith(
+            "Compared with 8 known truths" if wins[-1] else "8 known truths: these workers"
+        )
+    return wins
+
+
+def test_a_crowd_unlike_the_public_ones_is_calibrated() -> None:
+    assert sum(competition(slope=2.0, spread=0.1)) >= 5
+
+
+def test_a_crowd_like_the_public_ones_is_not() -> None:
+    assert sum(competition(slope=1.1, spread=0.5)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("seed", "count", "wins"),
+    [(1, 7, False), (9, 7, False), (1, 8, False), (9, 8, True), (3, 11, True), (2, 45, True)],
+)
+def test_the_calibration_has_to_win_by_a_standard_error(seed: int, count: int, wins: bool) -> None:
+    """Each known truth is predicted from the others; of more than 40, every so many."""
+    rng = np.random.default_rng(seed)
+    said = rng.normal(0, 2, count)
+    slope = 1.0 + 0.15 * seed
+    gold = GoldQuestions(
+        said,
+        0.98 * said,
+        np.full(count, 0.2),
+        np.full(count, 0.02),
+        slope * said + rng.normal(size=count) * 0.3,
+    )
+    numbers = CrowdNumbers(1.0, 0.0, 4.0, 60, 0.0, 0.2)
+    _, found, _ = learn_from_gold(gold, numbers, 0.95, None)
+    gaps = []
+    for out in sorted({int(each) for each in np.linspace(0, count - 1, min(count, 40))}):
+        rest = np.arange(count) != out
+        calibration = calibrate(
+            gold.consensus[rest], gold.variance[rest], gold.truth[rest], fewest=6
+        )
+        model = numbers.model(gold.without(out), 0.95, None)
+        assert calibration is not None
+        assert model is not None
+        one = slice(out, out + 1)
+        theirs, _, _ = calibration.apply(gold.consensus[one], gold.variance[one])
+        ours = model.estimate(gold.aggregate[one], gold.consensus[one], gold.shrinkage[one])
+        gaps.append(float((ours - gold.truth[one])[0] ** 2 - (theirs - gold.truth[one])[0] ** 2))
+    error = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+    assert (found is not None) == (count >= 8 and np.mean(gaps) > error) == wins
+
+
+def test_interval_and_estimate_are_those_of_the_calibration_where_it_wins() -> None:
+    x, truth = crowd(2, slope=2.0, spread=0.1)
+    est = trueup.estimate(x, "mean", transform="none", gold=dict(enumerate(truth[:8].tolist())))
+    assert est.calibration is not None
+    step = est.second_step.posterior
+    centre, square, freedom = est.calibration.apply(step.mean, step.variance)
+    half = student_quantile(0.975, freedom) * np.sqrt(square)
+    np.testing.assert_allclose(est.estimate[8:], centre[8:], rtol=1e-12)
+    for lower, upper in ((est.lower, est.upper), (est.truth_lower, est.truth_upper)):
+        np.testing.assert_allclose(lower[8:], (centre - half)[8:], rtol=1e-9)
+        np.testing.assert_allclose(upper[8:], (centre + half)[8:], rtol=1e-9)
+    np.testing.assert_allclose(est.std_error[8:], half[8:] / 1.959963984540054, rtol=1e-9)
+    np.testing.assert_allclose(est.shrinkage[8:], step.shrinkage[8:], rtol=1e-12)

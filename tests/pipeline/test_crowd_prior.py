@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+import plain_crowd
 from trueup.pipeline.crowd_prior import (
     NOTHING,
     SPREADS,
@@ -176,3 +177,40 @@ def test_few_questions_and_no_scatter_say_nothing_about_reliability() -> None:
     assert reliability(1e9, 1e-9, 30) == 5.0
     assert isinstance(believe(0.1), Crowd)
     assert len(NOTHING.g) == 0
+
+
+@pytest.mark.parametrize("kind", [None, "perception", "forecast"])
+@pytest.mark.parametrize("count", [0, 1, 5, 30])
+def test_everything_is_that_of_a_plain_program(kind: str | None, count: int) -> None:
+    """With many known truths and little noise the nodes are laid anew."""
+    rng = np.random.default_rng(count)
+    z = rng.normal(0, 2, count)
+    known = KnownTruths(z, np.full(count, 0.05), 1.4 * z + rng.normal(0, 0.2, count))
+    crowd = believe(0.6, 0.02, known, kind)
+    plain = plain_crowd.posterior(0.6, 0.02, plain_crowd.Gold(known.z, known.u, known.g), kind)
+    for ours, theirs in (
+        (crowd.mean(crowd.slope), plain.mean(np.exp(plain.lam))),
+        (crowd.mean(crowd.offset), plain.mean(plain.ah)),
+        (crowd.mean(crowd.spread**2), plain.mean(plain.om**2)),
+        (crowd.slope_uncertainty, plain.slope_variance),
+        (crowd.independent, plain.w[-1]),
+    ):
+        assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-12)
+    deviation = crowd.deviation(0.05)
+    for level in (0.5, 0.95):
+        half = plain_crowd.quantile(plain, 0.05, level)
+        assert crowd.half_width(0.05, level) / deviation == pytest.approx(half, rel=1e-8)
+
+
+def test_an_error_in_a_known_truth_is_not_believed_over_all_others() -> None:
+    """One of six known truths is off by 20 standard deviations of an answer."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(0, 1.5, 6)
+    g = 1.2 * z + rng.normal(0, 0.3, 6)
+    wrong = g.copy()
+    wrong[0] += 20.0
+    before, after = (
+        believe(0.4, 0.0, KnownTruths(z, np.full(6, 0.1), each)) for each in (g, wrong)
+    )
+    assert abs(after.mean(after.offset)) < 1.5
+    assert after.deviation(0.1) > 2 * before.deviation(0.1)
