@@ -2,7 +2,7 @@
 
 Twelve people forecast how many weeks each of 80 projects will take. People who plan are optimistic: everybody's numbers
 are too small. No number of forecasts can show an error that all forecasters share, unless you know how some of the
-projects ended. These known truths are called gold; eight are enough to start with.
+projects ended. These known truths are called gold; every one of them helps.
 """
 
 import numpy as np
