@@ -136,7 +136,9 @@ def solve(
     bar.step(f"second step: {plan.rule.name}")
     target = choose_target(engine, plan, gold=gold)
     kinds = [plan.kind if truth else None for truth in target.truth]
-    numbers = crowd_numbers(combined, answer_scatter(scaled), shrunk.certainty.shift)
+    numbers = crowd_numbers(
+        combined, answer_scatter(scaled), shrunk.certainty.shift, shrunk.certainty.aside
+    )
     known, calibration, gold_says = None, None, ""
     if gold and target.applies:
         known = GoldQuestions.of(combined)

@@ -223,10 +223,16 @@ class GoldQuestions:
         return cls(**engine.sweep(visit, reads=reads, answers=False).rows)
 
 
-def crowd_numbers(engine: Engine, scatters: Floats, shift: Floats) -> list[CrowdNumbers]:
-    """Return what the models of the panels are made of; the engine keeps the outcome of both steps."""
-    counts, means, tau2 = _sums(engine)
-    typical = _typical_variance(engine)
+def crowd_numbers(
+    engine: Engine, scatters: Floats, shift: Floats, aside: str = ""
+) -> list[CrowdNumbers]:
+    """Return what the models of the panels are made of; the engine keeps the outcome of both steps.
+
+    Questions that were set aside for their wild answers, which the vector `aside` marks, do not count: one absurd
+    answer says nothing about the spread of the truths.
+    """
+    counts, means, tau2 = _sums(engine, aside)
+    typical = _typical_variance(engine, aside)
     return [
         CrowdNumbers(
             float(scatters[panel]),
@@ -240,46 +246,48 @@ def crowd_numbers(engine: Engine, scatters: Floats, shift: Floats) -> list[Crowd
     ]
 
 
-def _usable(kept: Kept) -> Bools:
-    """Return the questions whose variance is known."""
+def _usable(kept: Kept, aside: str) -> Bools:
+    """Return the questions whose variance is known and that were not set aside."""
     usable: Bools = (kept[vectors.UNKNOWN] == 0) & ~np.isnan(kept[vectors.POSTERIOR_VARIANCE])
-    return usable
+    return usable & (kept[aside] == 0) if aside else usable
 
 
 READS = (vectors.POSTERIOR_MEAN, vectors.POSTERIOR_VARIANCE, vectors.UNKNOWN)
 
 
-def _sums(engine: Engine) -> tuple[Floats, Floats, Floats]:
+def _sums(engine: Engine, aside: str) -> tuple[Floats, Floats, Floats]:
     """Return number, mean, and variance (plus mean own variance) of the consensus of each panel."""
+    reads = (*READS, *filter(None, (aside,)))
 
     def first(block: Block, kept: Kept) -> Visit:
-        e, usable = kept[vectors.POSTERIOR_MEAN], _usable(kept)
+        e, usable = kept[vectors.POSTERIOR_MEAN], _usable(kept, aside)
         rows = [usable.astype(np.float64), np.where(usable, e, 0.0), np.ones(len(e)), e]
         return Visit(panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in rows]))
 
-    count, total, every, whole = engine.sweep(first, reads=READS, answers=False).panel_sums
+    count, total, every, whole = engine.sweep(first, reads=reads, answers=False).panel_sums
     # Where no variance is known the mean is that of all questions.
     mean = np.where(count > 0, total / np.maximum(count, 1.0), whole / np.maximum(every, 1.0))
 
     def second(block: Block, kept: Kept) -> Visit:
         away = kept[vectors.POSTERIOR_MEAN] - block.of_panel(mean)
-        usable = _usable(kept)
+        usable = _usable(kept, aside)
         square = np.where(usable, away**2 + kept[vectors.POSTERIOR_VARIANCE], 0.0)
         return Visit(panel_sums=segment_sum(square, block.panel_questions)[None])
 
-    square = engine.sweep(second, reads=READS, answers=False).panel_sums[0]
+    square = engine.sweep(second, reads=reads, answers=False).panel_sums[0]
     return count, mean, square / np.maximum(count, 1.0)
 
 
-def _typical_variance(engine: Engine) -> Floats:
+def _typical_variance(engine: Engine, aside: str) -> Floats:
     """Return the median of the variances of the consensus of each panel, NaN where none is known."""
     sample = sample_questions(engine, SEED)
+    reads = (*READS, *filter(None, (aside,)), *sample.reads)
 
     def visit(block: Block, kept: Kept) -> Visit:
-        inside = sample.inside(block, kept) & _usable(kept)
+        inside = sample.inside(block, kept) & _usable(kept, aside)
         size = segment_sum(inside.astype(np.float64), block.panel_questions)
         return Visit(panel_sums=size[None], rows={"v": kept[vectors.POSTERIOR_VARIANCE][inside]})
 
-    sweep = engine.sweep(visit, reads=(*READS, *sample.reads), answers=False)
+    sweep = engine.sweep(visit, reads=reads, answers=False)
     sizes = sweep.panel_sums[0]
     return np.where(sizes > 0, medians(sweep.rows["v"], sizes), np.nan)
