@@ -365,3 +365,14 @@ def test_interval_and_estimate_are_those_of_the_calibration_where_it_wins() -> N
         np.testing.assert_allclose(upper[8:], (centre + half)[8:], rtol=1e-9)
     np.testing.assert_allclose(est.std_error[8:], half[8:] / 1.959963984540054, rtol=1e-9)
     np.testing.assert_allclose(est.shrinkage[8:], step.shrinkage[8:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-60, 1.0, 1e70, 1e140])
+def test_units_do_not_decide_which_one_is_better(unit: float) -> None:
+    """Squares of squares of such errors are no numbers."""
+    x, truth = crowd(2, slope=2.0, spread=0.1)
+    est = trueup.estimate(
+        unit * x, "mean", transform="none", gold=dict(enumerate((unit * truth[:8]).tolist()))
+    )
+    assert est.calibration is not None
+    assert est.calibration.slope == pytest.approx(1.9, abs=0.2)

@@ -10,7 +10,7 @@ import pytest
 import plain_crowd
 import trueup
 from small_panels import NAN, grouped, sound, sparse
-from trueup import Answers
+from trueup import Answers, TrueupError
 from trueup.algorithms import Algorithm
 from trueup.engines.memory import MemoryEngine
 from trueup.pipeline.truths import answer_scatter, scatter
@@ -313,3 +313,19 @@ def test_a_question_far_outside_pays_for_the_unknown_slope() -> None:
     est = trueup.estimate(x, "mean", transform="none")
     width = est.truth_upper - est.truth_lower
     assert width[0] > 1.5 * np.median(width)
+
+
+def test_a_known_truth_beyond_all_measure_is_refused() -> None:
+    x, _ = crowd(12)
+    with pytest.raises(TrueupError, match=r"^gold: a known truth is too far from all answers"):
+        trueup.estimate(x, "mean", transform="none", gold={0: 1e80})
+
+
+@pytest.mark.parametrize("tiny", [1e-300, 1e-161, 1e-90])
+def test_a_scatter_next_to_nothing_is_agreement(tiny: float) -> None:
+    x = np.tile(np.arange(6.0), (3, 1))
+    x[0, 0] = tiny
+    est = trueup.estimate(x, "mean", transform="none")
+    np.testing.assert_allclose(est.estimate, np.arange(6.0), atol=1e-80)
+    assert np.isnan(est.truth_lower).all()
+    sound(est)

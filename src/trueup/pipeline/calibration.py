@@ -37,6 +37,8 @@ COST = 3
 # Most rounds of the two iterations, which end by themselves, and relative size of what counts as nothing.
 ROUNDS, STEPS = 20, 100
 NOTHING = 1e-12
+# No variance is below this share of the squared unit: squares of its inverse are numbers.
+SMALLEST = 1e-100
 MOST_FREEDOM = 1e6
 # Of a value, and of a variance.
 LARGEST = (1e150, 1e300)
@@ -276,7 +278,7 @@ def _line(at: Floats, v: Floats, y: Floats) -> _Line:
     The spread solves `sum r² / (spread + v) = G - 3`, as in `_spread`, with residuals that change with it. Weights are
     at most `1 / NOTHING` times the typical one.
     """
-    least = NOTHING * float(np.mean(v) + np.mean(y**2)) or 1.0
+    least = max(NOTHING * float(np.mean(v) + np.mean(y**2)) or 1.0, SMALLEST)
     freedom, spread = len(y) - COST, 0.0
     flat = np.ptp(at) <= NOTHING * np.abs(at).max(initial=0.0)
     for _ in range(STEPS):
@@ -310,7 +312,7 @@ def _line(at: Floats, v: Floats, y: Floats) -> _Line:
 
 def _spread(squares: Floats, v: Floats, freedom: float) -> float:
     """Return the smallest spread with `sum squares / (spread + v) <= freedom`, by Newton steps from below."""
-    least = NOTHING * float(np.mean(v) + np.mean(squares)) or 1.0
+    least = max(NOTHING * float(np.mean(v) + np.mean(squares)) or 1.0, SMALLEST)
     spread = 0.0
     for _ in range(STEPS):
         w = 1.0 / np.maximum(spread + v, least)

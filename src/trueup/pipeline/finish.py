@@ -11,6 +11,7 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, option
+from trueup.pipeline.truths import TOO_FAR
 from trueup.variance.intervals import student_quantile
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ class Finish:
         sums = engine.sweep(self._visit, reads=reads, answers=False).panel_sums.sum(axis=1)
         wrong, too_large, moved, change = sums.tolist()
         if wrong:
-            raise TrueupError(
-                "a known truth is too far from all answers to learn from it.", argument="gold"
-            )
+            raise TrueupError(TOO_FAR, argument="gold")
         if too_large:
             raise TrueupError(
                 "an estimate or interval end is too large for a number when carried back.",

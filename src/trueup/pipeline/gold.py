@@ -97,7 +97,7 @@ def _calibration_wins(
     gold: GoldQuestions, numbers: CrowdNumbers, level: float, kind: str | None
 ) -> bool:
     count = len(gold.truth)
-    gaps = []
+    errors = []
     for number in np.unique(np.linspace(0, count - 1, min(count, MOST_LEFT_OUT)).astype(int)):
         others = gold.without(number)
         own = slice(number, number + 1)
@@ -107,9 +107,11 @@ def _calibration_wins(
             return False
         mine = model.estimate(gold.aggregate[own], gold.consensus[own], gold.shrinkage[own])
         theirs, _, _ = calibration.apply(gold.consensus[own], np.nan_to_num(gold.variance[own]))
-        truth = gold.truth[own]
-        gaps.append(float(((mine - truth) ** 2 - (theirs - truth) ** 2)[0]))
-    gap = np.array(gaps)
+        errors.append([float(each[0] - gold.truth[number]) for each in (mine, theirs)])
+    error = np.array(errors)
+    # Squares of squares: in units of the largest error they are numbers.
+    error /= np.abs(error).max() or 1.0
+    gap = error[:, 0] ** 2 - error[:, 1] ** 2
     return bool(gap.mean() > gap.std(ddof=1) / np.sqrt(len(gap)))
 
 

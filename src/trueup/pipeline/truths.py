@@ -17,6 +17,7 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
+from trueup.errors import TrueupError
 from trueup.pipeline.crowd_prior import (
     NOTHING,
     KnownTruths,
@@ -37,6 +38,9 @@ AGREEMENT = 1e-9
 CLIP = 3.0
 #: A smaller scatter is agreement: its square is hardly a number.
 SMALLEST = 1e-150
+#: So is one below this share of the differences between questions; and no truth is further away than its inverse.
+NEGLIGIBLE = 1e-60
+TOO_FAR = "a known truth is too far from all answers to learn from it."
 #: Known truths from which on they show the scatter where the answers do not.
 FEWEST_GOLD = 3
 #: Seed of the sample of questions of a large problem, and the most questions that show the scatter.
@@ -144,16 +148,23 @@ class CrowdNumbers:
 
     def known(self, gold: GoldQuestions | None) -> tuple[float, float, KnownTruths]:
         """Return s, x and the known truths in units of s; they tell s where the answers do not."""
-        s, x = self.s, self.x
+        s, x = self._noticeable(self.s), self.x
         if gold is None:
             return s, x, NOTHING
         if s <= 0 and len(gold.truth) >= FEWEST_GOLD:
-            s, x = float(np.sqrt(np.mean((gold.truth - gold.aggregate) ** 2))), 0.0
+            off = float(np.sqrt(np.mean((gold.truth - gold.aggregate) ** 2)))
+            s, x = self._noticeable(off), 0.0
         if s <= 0:
             return s, x, NOTHING
+        if np.abs(gold.truth - self.mean).max() > s / NEGLIGIBLE:
+            raise TrueupError(TOO_FAR, argument="gold")
         variance = np.where(np.isnan(gold.variance), self.usual_variance, gold.variance)
         away = gold.consensus - self.mean, gold.truth - self.mean
         return s, x, KnownTruths(away[0] / s, variance / s**2, away[1] / s)
+
+    def _noticeable(self, s: float) -> float:
+        """Return a scatter, 0 if it is next to nothing beside the differences between questions."""
+        return s if s > max(SMALLEST, NEGLIGIBLE * np.sqrt(self.tau2)) else 0.0
 
     @property
     def usual_variance(self) -> float:
