@@ -136,7 +136,9 @@ def plain_native(question: Any, worker: Any, answer: Any, *, biases: bool = True
         )
         ml += float(price[is_in].sum())
         w_i = 7.0 / (6.0 + b**2 / tb2) / tb2 if tb2 > 0 else np.ones(n)
+        size = int(is_in.sum())
         shift = tb2 * float(((w_i[is_in] / w_i[is_in].sum()) ** 2).sum())
+        shift *= 9 / 7 * size / max(size - 1, 1)
         chains.append(
             {
                 "t": t,

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import plain_interval_noise
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -200,34 +202,55 @@ def worker_noise(a: Any) -> dict[str, Any]:
 # Variance of the aggregates
 
 
-def aggregate_variance(a: Any, p: Any, t: Any, robust: bool = False) -> dict[str, Any]:
-    """Variances `v` of the aggregates, `vi` for intervals, degrees of freedom, common shift."""
+def aggregate_variance(
+    a: Any, p: Any, t: Any, weight: Any, robust: bool = False, plain: bool = False
+) -> dict[str, Any]:
+    """Variances `v` of the aggregates, `vi` for intervals, degrees of freedom, common shift.
+
+    `weight` has the weight of each worker; `plain`: a median in which all count alike.
+    """
     x = matrix(a)
     t = np.asarray(t, dtype=float)
     n, m = x.shape
     k = counts(x)
     noise = worker_noise(x)
-    gross, s, pool, tb2 = (noise[name] for name in ("gross", "s", "pool", "tb2"))
+    gross, s, pool = (noise[name] for name in ("gross", "s", "pool"))
     if robust and max(k) <= 2:
         robust = False
         p = plain_weights(x)
     p = np.where(np.isfinite(x), np.nan_to_num(np.asarray(p, dtype=float)), 0.0)
     share = [sum(p[i, j] for j in range(m)) / m for i in range(n)]
-    shift = tb2 * sum(part**2 for part in share)
+    careful = {"tb2": 0.0, "shift_nu": 1.0}
+    if pool > 0:
+        careful = plain_interval_noise.interval_noise(x, noise, informative(x, gross))
+    shift = careful["tb2"] * sum(part**2 for part in share)
     v1 = np.full(m, np.nan)
     for j in range(m):
         v1[j] = sum(p[i, j] ** 2 * s[i] for i in range(n))
     out = {"shift": shift, "gross": gross, "v1": v1, "s": s, "pool": pool, "df": noise["df"]}
+    out["shift_nu"] = careful["shift_nu"]
     if pool == 0:
-        return out | {"v": np.zeros(m), "vi": np.zeros(m), "nu": 1.0}
+        return out | {"v": np.zeros(m), "vi": np.zeros(m), "nu": 1.0, "interval_nu": 1.0}
     y = x - noise["bias"][:, None]
     if robust:
         equal = plain_weights(x)
         share = [sum(equal[i, j] for j in range(m)) / m for i in range(n)]
-        out["shift"] = tb2 * sum(part**2 for part in share)
-        v, vi, nu = robust_variance(y, k, noise, sum(part**2 for part in share))
+        out["shift"] = careful["tb2"] * sum(part**2 for part in share)
+        common = sum(part**2 for part in share)
+        v, vi, nu = robust_variance(y, k, noise, common, careful if plain else None)
+        vi += np.maximum(median_factor(k) - common, 0.0) * careful["tb2"]
+        out["interval_nu"] = nu
+        if plain:
+            part = noise["K"] / np.sqrt(careful["s"])
+            out["interval_nu"] = plain_interval_noise.freedom(careful, part)
     else:
-        v, vi, nu = linear_variance(y, p, noise, v1, share)
+        v, vi, nu = linear_variance(y, p, noise, v1, share, careful)
+        vi = vi * plain_interval_noise.factor(careful, np.asarray(weight), noise["K"])
+        spread = (p**2).sum(axis=0) - sum(part**2 for part in share)
+        vi += careful["tb2"] * np.maximum(spread, 0.0)
+        squared = (p[:, informative(x, gross)] ** 2).sum(axis=1)
+        out["interval_nu"] = plain_interval_noise.freedom(careful, squared * careful["s"])
+    vi = np.maximum(v, vi)
     absurd = absurd_questions(x)
     for j in range(m):
         if not gross[j]:
@@ -250,8 +273,18 @@ def aggregate_variance(a: Any, p: Any, t: Any, robust: bool = False) -> dict[str
     return out | {"v": v, "vi": vi, "nu": nu}
 
 
+def median_factor(k: Ints) -> Floats:
+    """Variance of a median in the second step, relative to that of an answer."""
+    return np.array([(1.3 if each >= 3 else 1.0) / each for each in k])
+
+
 def linear_variance(
-    y: Floats, p: Floats, noise: dict[str, Any], v1: Floats, share: list[float]
+    y: Floats,
+    p: Floats,
+    noise: dict[str, Any],
+    v1: Floats,
+    share: list[float],
+    careful: dict[str, Any],
 ) -> tuple[Floats, Floats, float]:
     n, m = y.shape
     gross, s, K, pool, tb2 = (noise[name] for name in ("gross", "s", "K", "pool", "tb2"))  # noqa: N806
@@ -281,20 +314,19 @@ def linear_variance(
     for j in used:
         for i in range(n):
             pattern[j] += p[i, j] ** 2 * (K[i] * s[i] + 10 * pool) / (K[i] + 10)
-            honest[j] += p[i, j] ** 2 * max(s[i], (K[i] * s[i] + 4 * pool) / (K[i] + 4))
+            honest[j] += p[i, j] ** 2 * careful["s"][i]
         spread = sum(p[i, j] ** 2 for i in range(n)) - sum(part**2 for part in share)
         rest[j] = tb2 * max(spread, 0.0)
     level = sum1 / sum(pattern[j] for j in questions)
     v = g * pattern * level + g * rest
-    vi = np.array([max(v[j], honest[j] + rest[j]) for j in range(m)])
 
     parts = [s[i] * sum(p[i, j] ** 2 for j in questions) for i in range(n)]
     noise_of_it = sum(parts[i] ** 2 / (noise["d"][i] + 2) for i in range(n))
-    return v, vi, max(1.0, sum(parts) ** 2 / noise_of_it)
+    return v, honest, max(1.0, sum(parts) ** 2 / noise_of_it)
 
 
 def robust_variance(
-    y: Floats, k: Ints, noise: dict[str, Any], common: float
+    y: Floats, k: Ints, noise: dict[str, Any], common: float, careful: dict[str, Any] | None
 ) -> tuple[Floats, Floats, float]:
     m = y.shape[1]
     gross, pool = noise["gross"], noise["pool"]
@@ -314,8 +346,11 @@ def robust_variance(
     v = np.zeros(m)
     vi = np.zeros(m)
     for j in range(m):
-        factor = (1.3 if k[j] >= 3 else 1.0) / k[j]
+        factor = median_factor(k)[j]
         biases = noise["tb2"] * max(factor - common, 0.0)
         v[j] = (level * factor + biases) * level / pool
-        vi[j] = 1.15 * level * factor + biases
+        vi[j] = 1.15 * level * factor
+        if careful is not None:
+            of_workers = [careful["s"][i] for i in answerers(y, j)]
+            vi[j] = plain_interval_noise.variance_of_median(int(k[j]), of_workers, level)
     return v, vi, max(1.0, 0.6 * total)

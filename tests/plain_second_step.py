@@ -145,16 +145,18 @@ def earn(
 # All together
 
 
-def interval(
-    e: Any, var: Any, shift: float, nu: float, level: float, shift_nu: float = math.inf
-) -> tuple[Floats, Floats]:
-    """Lower and upper end; noise and shift have degrees of freedom of their own (Satterthwaite)."""
+def interval(loop: dict[str, Any], level: float) -> tuple[Floats, Floats]:
+    """Lower and upper end; noise and shift have degrees of freedom of their own (Satterthwaite).
+
+    A posterior variance follows the variance of its aggregate as far as the question was not moved.
+    """
     low, high = [], []
-    for value, noise in zip(np.asarray(e, dtype=float), np.asarray(var, dtype=float), strict=True):
+    shift, nu, shift_nu = loop["shift"], loop["interval_nu"], loop["shift_nu"]
+    for value, noise, moved in zip(loop["e"], loop["var"], loop["B"], strict=True):
         total = noise + shift
         freedom = math.inf
         if total > 0:
-            below = (noise / total) ** 2 / max(nu, 3.0) + (shift / total) ** 2 / shift_nu
+            below = (noise / total * (1 - moved)) ** 2 / nu + (shift / total) ** 2 / shift_nu
             freedom = 1 / below if below > 0 else math.inf
         tail = (1 + level) / 2
         q = stats.norm.ppf(tail) if freedom >= 300 else stats.t.ppf(tail, freedom)
@@ -171,13 +173,18 @@ def second_step(
     groups: Any = None,
     caution: float = 1.0,
     robust: bool = False,
+    weight: Any = None,
+    plain: bool = False,
 ) -> dict[str, Any]:
     """Estimates from answers, weights and aggregates; `orders` are the permutations of the check."""
     x, t = matrix(a), np.asarray(t, dtype=float)
     m = len(t)
-    known = aggregate_variance(x, p, t, robust)
-    v, vi, nu = known["v"], known["vi"], known["nu"]
+    weight = np.ones(len(x)) if weight is None else weight
+    known = aggregate_variance(x, p, t, weight, robust, plain)
+    v, nu = known["v"], known["nu"]
+    vi = np.maximum(v, known["vi"])
     kept = {"nu": nu, "shift": known["shift"], "v": v, "vi": vi, "model": "normal", "omega": 0.0}
+    kept |= {name: known[name] for name in ("interval_nu", "shift_nu")}
     if known["pool"] == 0:
         var = np.full(m, 0.0 if known["df"] else np.nan)
         return kept | {"e": t.copy(), "var": var, "B": np.zeros(m), "model": "none"}

@@ -317,7 +317,7 @@ def test_answers_that_differ_by_next_to_nothing_agree(method: str) -> None:
         warnings.simplefilter("error", RuntimeWarning)
         est = trueup.estimate(x, method)
     np.testing.assert_allclose(
-        est.estimate, trueup.estimate(np.where(x < 1, 0.0, x), method).estimate
+        est.estimate, trueup.estimate(np.where(x < 1, 0.0, x), method).estimate, atol=1e-150
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evidence.intervals.answers_needed import more_answers
+from evidence.intervals.consensus import consensus_intervals
 from evidence.intervals.rules import named_rules
 from evidence.second_step.context import Context
 from evidence.study import EvidenceStudy
@@ -15,7 +16,7 @@ STUDY = EvidenceStudy(
         "How often intervals contain what infinitely many such workers would say, on simulated answers. Standard "
         "errors (±) describe the variation between random sets of panels."
     ),
-    parts=(named_rules, more_answers),
+    parts=(consensus_intervals, named_rules, more_answers),
     context=Context,
     quick_samples=3,
 )

@@ -162,7 +162,9 @@ def test_halves_are_those_of_the_plain_loop(method: str, least: int, absurd: boo
     at = np.repeat(np.arange(block.n_questions), block.counts)
     p = aggregate.algorithm.weights(block, aggregate.state.of(block), aggregate.offset)
     share[block.workers, at] = 1.0 / block.counts[at] if method == "median" else p
-    expected = plain_noise.aggregate_variance(x, share, aggregate.x, robust=method == "median")
+    expected = plain_noise.aggregate_variance(
+        x, share, aggregate.x, aggregate.weight, robust=method == "median"
+    )
     assert expected["gross"].any() == absurd
     found = halve(aggregate, sure, noise.variance, seed=4)
     assert found.x.shape == (SPLITS, 2, 16)

@@ -222,6 +222,10 @@ class Algorithm:
         """
         return state.facts.variance(ss, freedom)
 
+    def farthest(self, state: State) -> Floats | None:
+        """Return how far from the truth an answer of each worker may be before it hardly counts; None: no limit."""
+        return None
+
     def uncertainty(self, block: Block, state: State, x: Floats, noise: Floats) -> Floats | None:
         """Return the variance of each truth for fixed weights, `sum_i p_ij^2 sigma_i^2`; None if unknown."""
         if self._by_worker:

@@ -22,13 +22,13 @@ from trueup.algorithms.facts import VARIANCE_FLOOR
 from trueup.core.parameters import SMALLEST, number, one_of
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Kind
     from trueup.algorithms.facts import Facts
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
 
 INNER_STEPS = 50
 INNER_TOLERANCE = 1e-10  # of the standard error of a truth
+FARTHEST = 4.0  # scales of a worker
 HUBER_C = 1.345
 HUBER_SCALE = 0.7101645  # E[min(|z|, c)^2] for a standard normal z and c = 1.345
 
@@ -58,11 +58,6 @@ class StudentT(Algorithm):
         number("nu", self.nu, SMALLEST)
         number("nu0", self.nu0)
         one_of("errors", self.errors, ("student", "huber"))
-
-    @property
-    def kind(self) -> Kind:
-        # A weighted mean, but the weight of an answer depends on the answer itself.
-        return "robust"
 
     def start(self, facts: Facts) -> State:
         variance = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
@@ -118,6 +113,11 @@ class StudentT(Algorithm):
         if block.precision is not None:
             share *= block.precision
         return share / block.spread(block.by_question(share))
+
+    def farthest(self, state: State) -> Floats:
+        """Return four times the scale of each worker: answers farther from the truth hardly count."""
+        limit: Floats = FARTHEST * np.sqrt(state["variance"])
+        return limit
 
     def noise(self, state: State, ss: Floats, freedom: Floats) -> Floats:
         return np.maximum(state["variance"], VARIANCE_FLOOR * state.facts.pool_of_worker)

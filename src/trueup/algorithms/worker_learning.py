@@ -29,6 +29,8 @@ PSEUDO_ANSWERS = 4.0
 ALIKE = 1000.0
 #: Largest number of informative workers from which the spread of their variances cannot be estimated.
 FEW_WORKERS = 3
+#: What small samples add to 1/d0, times the number of workers.
+ASSUMED = 0.75
 #: Updates before biases are looked for, and before the spread of the worker variances is estimated.
 BIASES_AFTER, SPREAD_AFTER = 1, 2
 #: Smallest mean square that enters a logarithm, and smallest variance, as shares of the variance at the start.
@@ -183,33 +185,10 @@ class WorkerLearning:
     def _prior(
         self, learned: Learned, mean: Floats, level: Floats, strength: Floats
     ) -> tuple[Floats, Floats]:
-        """Return s0 and d0 from the spread of `log m_i` beyond what the degrees of freedom explain.
-
-        With L workers `1/d0 = (L-3)/L / d1 + 3/(4 L)`, a correction for small samples.
-        """
-        from scipy.special import digamma, polygamma
-
-        facts = self.facts
-        workers = facts.panel_sum(facts.informative)
-        if (workers <= FEW_WORKERS).all():
-            return level, strength
-        freedom = 0.5 * np.maximum(self._freedom(learned), 0.5)
-        mean = np.maximum(mean, SMALLEST * learned.start)
-        mean = np.where(mean > 0, mean, 1.0)
-        z = np.log(mean) - digamma(freedom) + np.log(freedom)
-        centre = facts.mean_of_informative(z)
-        rest = facts.informative * (z - facts.spread(centre)) ** 2
-        spread = facts.panel_sum(rest) / np.maximum(workers - 1.0, 1.0)
-        excess = spread - facts.mean_of_informative(polygamma(1, freedom))
-        d1 = np.full(len(excess), ALIKE)
-        np.divide(2.0, excess, out=d1, where=excess > 2.0 / ALIKE)
-        d1 = np.minimum(d1 + (excess > 2.0 / ALIKE), ALIKE)
-        size = np.maximum(workers, 1.0)
-        d0 = 1.0 / ((size - 3.0) / size / d1 + 0.75 / size)
-        enough = facts.spread(workers) > FEW_WORKERS
-        return (
-            np.where(enough, facts.spread(np.exp(centre)), level),
-            np.where(enough, facts.spread(d0), strength),
+        """Return s0 and d0 of each panel."""
+        floor = SMALLEST * learned.start
+        return variance_prior(
+            self.facts, np.maximum(mean, floor), self._freedom(learned), level, strength
         )
 
     def _freedom(self, learned: Learned) -> Floats:
@@ -236,11 +215,51 @@ class WorkerLearning:
         return facts.panel_sum(np.where(inside, biases + variances, 0.0))
 
     def shift(self, learned: Learned) -> Floats:
-        """Return the variance of the common shift of each panel, `tb2 sum_i (w_i / sum w)^2`."""
+        """Return the variance of the common shift of each panel: that of a mean of the biases of its n workers.
+
+            (n / (n - 1)) (9/7) tb2 sum_i (w_i / sum w)^2
+
+        `tb2` is the mean square around a centre that was estimated, and 9/7 the large-sample variance of the location
+        of t_6 with scale 1 (Lange, Little and Taylor, JASA 1989).
+        """
         facts, tb2 = self.facts, learned.bias_variance
         weight = _discount(learned.bias, np.where(tb2 > 0, tb2, 1.0)) * facts.informative
         total = facts.spread(np.maximum(facts.panel_sum(weight), 1e-300))
-        return facts.panel_sum(tb2 * (weight / total) ** 2)
+        size = facts.panel_sum(facts.informative)
+        factor = (FREEDOM + 3.0) / (FREEDOM + 1.0) * size / np.maximum(size - 1.0, 1.0)
+        return factor * facts.panel_sum(tb2 * (weight / total) ** 2)
+
+
+def variance_prior(
+    facts: Facts, mean: Floats, freedom: Floats, level: Floats, strength: Floats
+) -> tuple[Floats, Floats]:
+    """Return s0 and d0 from the spread of `log m_i` beyond what the degrees of freedom explain.
+
+    With L workers `1/d0 = (L-3)/L / d1 + 3/(4 L)`, a correction for small samples; `level` and `strength` are kept with
+    too few workers.
+    """
+    from scipy.special import digamma, polygamma
+
+    workers = facts.panel_sum(facts.informative)
+    if (workers <= FEW_WORKERS).all():
+        return level, strength
+    freedom = 0.5 * np.maximum(freedom, 0.5)
+    mean = np.where(mean > 0, mean, 1.0)
+    z = np.log(mean) - digamma(freedom) + np.log(freedom)
+    centre = facts.mean_of_informative(z)
+    rest = facts.informative * (z - facts.spread(centre)) ** 2
+    spread = facts.panel_sum(rest) / np.maximum(workers - 1.0, 1.0)
+    excess = spread - facts.mean_of_informative(polygamma(1, freedom))
+    d1 = np.full(len(excess), ALIKE)
+    np.divide(2.0, excess, out=d1, where=excess > 2.0 / ALIKE)
+    d1 = np.minimum(d1 + (excess > 2.0 / ALIKE), ALIKE)
+    size = np.maximum(workers, 1.0)
+    d0 = 1.0 / ((size - 3.0) / size / d1 + ASSUMED / size)
+    enough = facts.spread(workers) > FEW_WORKERS
+    return (
+        np.where(enough, facts.spread(np.exp(centre)), level),
+        np.where(enough, facts.spread(d0), strength),
+    )
 
 
 def _discount(bias: Floats, tb2: Floats) -> Floats:

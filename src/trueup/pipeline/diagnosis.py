@@ -52,6 +52,8 @@ class Diagnosis:
         What the numbers rest on.
     warnings : tuple of str
         What may be wrong with them.
+    rough : str
+        Why the intervals are rough, if they are: too few answers to know how much workers differ.
     """
 
     method: str
@@ -68,6 +70,7 @@ class Diagnosis:
     gold: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    rough: str = ""
 
     def __str__(self) -> str:
         why = f" ({self.why})" if self.why else ""
@@ -78,5 +81,6 @@ class Diagnosis:
             lines.append(counted(self.iterations, "iteration") + rest)
         lines += [text for text in (self.second_step, self.target, self.gold) if text]
         lines += [f"warning: {text}" for text in self.warnings]
+        lines += [f"rough: {self.rough}"] if self.rough else []
         lines += [f"assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)

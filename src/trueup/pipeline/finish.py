@@ -135,7 +135,8 @@ class Finish:
         unknown = kept[vectors.UNKNOWN] > 0
         shared = block.of_panel(moved.certainty.shift)
         error = np.sqrt(np.where(unknown, np.nan, variance + shared))
-        half = moved.width(plan.level).quantile(variance, block.of_panel) * error
+        quantile = moved.width(plan.level).quantile(variance, block.of_panel, shrinkage)
+        half = quantile * error
         mean, other, taken, truth_mean, truth_half = self._truths(block, kept)
         found = {
             "mean": mean,

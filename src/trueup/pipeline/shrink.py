@@ -17,8 +17,9 @@ from trueup.pipeline.shrunk import SecondStepResult, Totals
 from trueup.pipeline.split_halves import halve
 from trueup.shrinkage.adaptive_prior import PriorChoice
 from trueup.shrinkage.contract import Posterior
-from trueup.variance import Certainty, certainty, worker_noise
+from trueup.variance import Certainty, certainty
 from trueup.variance.moderated import keep_bias_variance, moderated
+from trueup.variance.worker_noise import noise_behind
 
 if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
@@ -69,6 +70,8 @@ def second_step(
         Of the random halves of the workers, and of the sample of questions that priors are fitted on.
     """
     engine, facts = aggregate.engine, aggregate.facts
+    if noise is not None and aggregate.algorithm.farthest(aggregate.state) is not None:
+        noise = None
     if noise is not None:
         noise.screening.keep_in(engine)
     # Known variances need no second answer to a question.
@@ -76,7 +79,7 @@ def second_step(
     alone = (facts.overlap == 0) & (not aggregate.algorithm.needs_variance) & (not given)
     own = variance is None and aggregate.algorithm.concludes
     if noise is None and rule.variance == "moderated" and not alone.all() and not own:
-        noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
+        noise = noise_behind(aggregate)
     sure = _certainty(answers, aggregate, rule, variance, alone, noise)
     beside = QuestionVectors.keep(engine, groups, covariates)
     sample = sample_questions(engine, seed)
@@ -88,7 +91,7 @@ def second_step(
         fit.known["prior_choice"] = prior_choice
     else:
         if noise is None and not own:
-            noise = worker_noise(engine, bias=aggregate.bias, facts=facts)
+            noise = noise_behind(aggregate)
         spread = aggregate.noise if own or noise is None else noise.variance
         if sample.limit is None or engine.problem.n_panels == 1:
             halves = halve(aggregate, sure, spread, sample=sample, seed=seed)
@@ -302,12 +305,20 @@ def _certainty(
 
 def _of_model(aggregate: Aggregate) -> Certainty:
     """Take the variances of a first step that knows how uncertain it is, also of the biases that it removed."""
-    facts = aggregate.facts
+    facts, values = aggregate.facts, aggregate.state.values
+    between = np.maximum(facts.panel_sum(facts.informative) - 1.0, 1.0)
+    if "bias_variance" in values:
+        # Their variance is a difference of mean squares, see `trueup.variance.interval_noise.bias_variance`.
+        tb2 = values["bias_variance"]
+        known = np.divide(values["bias_error"], tb2, out=np.zeros(len(tb2)), where=tb2 > 0)
+        kept = facts.mean_of_informative(np.clip(1.0 - known, 1e-4, 1.0) ** 2)
+        between = between * kept
     return replace(
         _as_reported(aggregate.engine),
         nu=np.maximum(FREEDOM_SHARE * facts.overlap, 1.0),
+        interval_nu=np.maximum(facts.overlap, 1.0),
         shift=facts.of_panels(aggregate.state["shift"]),
-        shift_nu=np.maximum(facts.panel_sum(facts.informative) - 1.0, 1.0),
+        shift_nu=between,
     )
 
 

@@ -78,7 +78,7 @@ class SecondStepResult:
     def width(self, level: float) -> Width:
         """Return what says how wide the intervals are."""
         sure = self.certainty
-        return Width(level, sure.nu, sure.shift, sure.shift_nu)
+        return Width(level, sure.interval_nu, sure.shift, sure.shift_nu)
 
     def std_error(self, answers: Answers) -> Floats:
         """Return the standard error of each estimate, NaN where it cannot be known.
@@ -91,7 +91,9 @@ class SecondStepResult:
     def half_width(self, answers: Answers, level: float) -> Floats:
         """Return half the width of the interval of each question."""
         panel = answers.question_panel
-        quantile = self.width(level).quantile(self.posterior.variance, lambda each: each[panel])
+        quantile = self.width(level).quantile(
+            self.posterior.variance, lambda each: each[panel], self.posterior.shrinkage
+        )
         return quantile * self.std_error(answers)
 
     @property

@@ -21,6 +21,7 @@ from trueup.pipeline.finish import Finish
 from trueup.pipeline.first_step import biases_of, choose_first_step, models_in_words
 from trueup.pipeline.gold import calibrate_on_gold, learn_from_gold, lesson_from_gold
 from trueup.pipeline.outlook import Outlook, look_ahead, target_in_words
+from trueup.pipeline.rough import rough_in_words
 from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
 from trueup.pipeline.scaling import keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
@@ -175,6 +176,7 @@ def solve(
         gold="; ".join(filter(None, (gold_says, ahead().next_gold if gold and ahead else ""))),
         assumptions=() if finish.holds_truth else _assumptions(shrunk),
         warnings=(*warnings, *_reversed(shrunk)),
+        rough=rough_in_words(shrunk, aggregate.facts),
     )
     if pooling is not None:
         aggregate = pooling.share(aggregate, shrunk.noise, first.unbiased)

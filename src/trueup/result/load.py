@@ -374,6 +374,7 @@ def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:
 def _diagnosis(about: dict[str, Any]) -> Diagnosis:
     words = (
         "method", "shrink", "why", "models", "transform", "scale", "pooling", "target", "second_step", "gold",
+        "rough",
     )  # fmt: skip
     return Diagnosis(
         **{name: printable(about.get(name, "")) for name in words},

@@ -23,9 +23,11 @@ class Certainty:
     v : array
         Variance of each aggregate.
     v_interval : array
-        Variance of each aggregate for intervals, which err on the side of caution.
+        Variance of each aggregate for intervals: the weights were learned from the same answers.
     nu : array
         Degrees of freedom of the variances of each panel; infinite for known variances.
+    interval_nu : array
+        Degrees of freedom of the variances for intervals.
     shift : array
         Variance of the error that all questions of a panel share, from the biases of the workers.
     shift_nu : array
@@ -40,6 +42,7 @@ class Certainty:
     v: Floats
     v_interval: Floats
     nu: Floats
+    interval_nu: Floats
     shift: Floats
     shift_nu: Floats
     marks: Floats
@@ -58,6 +61,7 @@ class Certainty:
         return cls(
             v,
             v,
+            np.full(panels, np.inf),
             np.full(panels, np.inf),
             np.zeros(panels),
             np.full(panels, np.inf),

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Floats
 
-#: Degrees of freedom from which variances count as known, and the smallest for which a quantile is computed.
+#: Degrees of freedom from which variances count as known.
 MANY = 300.0
-FEWEST = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +29,22 @@ class Width:
     shift: Floats
     shift_nu: Floats
 
-    def quantile(self, variance: Floats, of_panel: Callable[[Floats], Floats]) -> Floats:
-        """Return the quantile of each question; `of_panel` maps a number per panel to one per question."""
-        shift, nu = of_panel(self.shift), of_panel(np.maximum(self.nu, FEWEST))
+    def quantile(
+        self,
+        variance: Floats,
+        of_panel: Callable[[Floats], Floats],
+        shrinkage: Floats | float = 0.0,
+    ) -> Floats:
+        """Return the quantile of each question; `of_panel` maps a number per panel to one per question.
+
+        A posterior variance `v tau2 / (v + tau2)` follows errors of v only in proportion to `1 - B`, with B the
+        shrinkage: the more a question was moved, the more degrees of freedom its variance has.
+        """
+        shift, nu = of_panel(self.shift), of_panel(np.maximum(self.nu, 1.0))
         total = variance + shift
         share = np.divide(shift, total, out=np.zeros(len(total)), where=total > 0)
-        below = (1.0 - share) ** 2 / nu + share**2 / of_panel(self.shift_nu)
+        kept = (1.0 - share) * (1.0 - np.clip(shrinkage, 0.0, 1.0))
+        below = kept**2 / nu + share**2 / of_panel(self.shift_nu)
         freedom = np.divide(1.0, below, out=np.full(len(below), np.inf), where=below > 0)
         return student_quantile(0.5 + 0.5 * self.level, freedom)
 

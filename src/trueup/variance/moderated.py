@@ -12,6 +12,8 @@ The more answers the weights were learned from, the more the first estimate coun
     g   = clip(sum v2 / sum v1, 0.01, 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
     v_j = g a_j sum v1 / sum a + g tb2 max(Q_j - sum_i P_i^2, 0)
 
+Intervals use `sum_i p_ij^2 s_i` with the noise of `trueup.variance.interval_noise`, never less than `v_j`.
+
 `a_j` is the pattern over questions, from more strongly moderated variances, `Q_j = sum_i p_ij^2` and
 `P_i = sum_j p_ij / m`. The last term is the part of the worker biases that does not cancel, 0 in a complete panel.
 """
@@ -27,8 +29,9 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, option, quoted
+from trueup.variance.interval_noise import interval_noise
 from trueup.variance.robust import robust
-from trueup.variance.worker_noise import WorkerNoise, worker_noise
+from trueup.variance.worker_noise import WorkerNoise, noise_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -40,9 +43,8 @@ if TYPE_CHECKING:
     from trueup.engines.protocol import Kept
     from trueup.variance.contract import Certainty
 
-#: Number of pseudo-answers at the pooled variance, for the pattern over questions and for intervals.
+#: Number of pseudo-answers at the pooled variance, for the pattern over questions.
 PATTERN = 10.0
-CAREFUL = 4.0
 #: Number of answers behind the weights at which both estimates count alike.
 EVEN = 4.0
 #: Lower limit of the ratio of the two estimates.
@@ -57,7 +59,7 @@ PIECES = {
     "unbiased level": "worker variances are rescaled to the unbiased pooled variance",
     "pattern": "questions differ by moderated worker variances, not by raw ones",
     "luck": "weights are trusted in part, and more so if they rest on more answers",
-    "careful intervals": "intervals use variances on the safe side",
+    "careful intervals": "intervals allow for weights that were learned from the same answers",
     "clipping": "for medians, residuals are clipped and the step is damped accordingly",
     "freedom": "the prior and the intervals account for the variances being estimates",
 }
@@ -80,15 +82,17 @@ def moderated(
         raise TrueupError(f"skip: {quoted(min(unknown))} is not one of {', '.join(PIECES)}.")
     engine, facts = aggregate.engine, aggregate.facts
     if noise is None or skip:
-        noise = worker_noise(engine, bias=aggregate.bias, facts=facts, skip=skip)
+        noise = noise_behind(aggregate, skip)
     if aggregate.kind == "robust" and facts.most_answers.max() > 2:
-        certainty = robust(engine, noise, clipped="clipping" not in skip)
+        plain = not aggregate.algorithm.iterates
+        certainty = robust(engine, noise, clipped="clipping" not in skip, plain=plain)
     else:
         certainty = _linear(aggregate, noise, skip)
     if "careful intervals" in skip:
         certainty = replace(certainty, v_interval=certainty.v, interval=vectors.VARIANCE)
     if "freedom" in skip:
-        certainty = replace(certainty, nu=np.full(len(certainty.nu), np.inf))
+        known = np.full(len(certainty.nu), np.inf)
+        certainty = replace(certainty, nu=known, interval_nu=known)
     return certainty
 
 
@@ -99,9 +103,15 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
     bias, any_gross = facts.bias, noise.screening.n_gross > 0
     assert bias is not None  # noqa: S101  set by screen()
     pattern = s if "pattern" in skip else (count * s + PATTERN * pool) / (count + PATTERN)
-    careful = np.maximum(s, (count * s + CAREFUL * pool) / (count + CAREFUL))
-    columns = np.column_stack([np.ones(len(s)), pattern, careful])
+    careful = interval_noise(noise)
+    columns = np.column_stack([np.ones(len(s)), pattern, careful.variance])
     share_of, own_bias = answer_shares(aggregate), aggregate.bias
+    own_bias = np.zeros(len(s)) if own_bias is None else own_bias
+    # Panels whose biases the first step itself has removed.
+    removed = facts.panel_max(np.abs(own_bias)) > 0
+    gone = removed[facts.worker_panel]
+    subtracted = np.where(gone, own_bias, bias)
+    bias_error = np.where(gone, careful.bias_error, 0.0)
 
     def visit(block: Block, kept: Kept) -> Visit:
         workers = block.worker_slice
@@ -113,9 +123,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
         noisy = squared if block.precision is None else squared / block.precision
         question = block.by_question(noisy, columns[workers]).T
         own = question[0] if noisy is squared else block.by_question(squared)
-        y = block.values - bias[workers].take(block.workers)
-        if own_bias is not None:
-            y -= own_bias[workers].take(block.workers)
+        y = block.values - subtracted[workers].take(block.workers)
         y -= block.spread(block.by_question(share * y))
         y *= y
         if block.precision is not None:
@@ -125,6 +133,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
             vectors.WEIGHT_SQUARES: own,
             vectors.MODERATED_SUM: question[1],
             vectors.CAREFUL_SUM: question[2],
+            vectors.BIAS_VARIANCE: block.by_question(squared, bias_error[workers]),
         }
         if any_gross:
             rest = np.maximum(1.0 - share, np.finfo(float).tiny)
@@ -157,13 +166,27 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
     level = np.divide(total, sweep.panel_sums[0], out=np.zeros(len(total)), where=total > 0)
     tb2 = noise.bias_variance
     questions = np.maximum(np.diff(facts.panel_questions), 1)
-    common = facts.panel_sum((share / facts.spread(questions)) ** 2)
+    in_all = (share / facts.spread(questions)) ** 2
+    common = facts.panel_sum(in_all)
+    shift = careful.bias_variance * common
+    common_error = facts.panel_sum(in_all * bias_error)
+    # Where biases are relative to the average worker, its noise counts as well if the weights differ.
+    equal = facts.informative / np.maximum(facts.spread(facts.panel_sum(facts.informative)), 1.0)
+    noisy = facts.panel_sum(careful.variance / np.maximum(count, 1.0) * (equal**2 - in_all))
+    average = careful.bias_variance * facts.panel_sum(equal**2) + np.maximum(noisy, 0.0)
+    shift = np.where(removed, average, shift)
+    steep = careful.inflation(aggregate.weight)
 
     def combine(block: Block, kept: Kept) -> Visit:
         own = kept[vectors.WEIGHT_SQUARES]
-        biases = block.of_panel(tb2) * np.maximum(own - block.of_panel(common), 0.0)
+        apart = np.maximum(own - block.of_panel(common), 0.0)
+        biases, in_interval = (block.of_panel(b) * apart for b in (tb2, careful.bias_variance))
+        error = np.maximum(kept[vectors.BIAS_VARIANCE] - block.of_panel(common_error), 0.0)
+        here = block.of_panel(removed)
+        biases, in_interval = np.where(here, error, biases), np.where(here, error, in_interval)
         v = block.of_panel(luck) * (kept[vectors.MODERATED_SUM] * block.of_panel(level) + biases)
-        v_interval = np.maximum(v, kept[vectors.CAREFUL_SUM] + biases)
+        v_interval = block.of_panel(steep) * kept[vectors.CAREFUL_SUM] + in_interval
+        v_interval = np.maximum(v, v_interval)
         if any_gross:
             single, gross, absurd = (
                 kept[vectors.RESIDUAL_SUM],
@@ -179,7 +202,13 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
     more = (vectors.RESIDUAL_SUM, vectors.GROSS, vectors.ABSURD) if any_gross else ()
     engine.sweep(
         combine,
-        reads=(vectors.WEIGHT_SQUARES, vectors.MODERATED_SUM, vectors.CAREFUL_SUM, *more),
+        reads=(
+            vectors.WEIGHT_SQUARES,
+            vectors.MODERATED_SUM,
+            vectors.CAREFUL_SUM,
+            vectors.BIAS_VARIANCE,
+            *more,
+        ),
         answers=False,
     )
     spread = s * squared
@@ -187,7 +216,8 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
     spread = np.divide(spread, largest, out=np.zeros(len(spread)), where=largest > 0)
     below = facts.panel_sum(spread**2 / (noise.freedom + 2.0))
     nu = np.divide(facts.panel_sum(spread) ** 2, below, out=np.ones(len(below)), where=below > 0)
-    return noise.certainty(engine, np.maximum(nu, 1.0), tb2 * common)
+    interval_nu = careful.nu(squared * careful.variance)
+    return noise.certainty(engine, np.maximum(nu, 1.0), interval_nu, shift, careful.shift_nu)
 
 
 def _luck_factor(v1: Floats, v2: Floats, answers: Floats, weight: Floats) -> Floats:

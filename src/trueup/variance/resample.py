@@ -146,7 +146,11 @@ def _without_shift(
     share = np.minimum(share, MOST_SHARED)
     engine.keep(vectors.VARIANCE, variance * np.repeat(1.0 - share, size))
     return replace(
-        Certainty.of_known(engine), nu=nu, shift=share * level, shift_nu=noise.shift_freedom
+        Certainty.of_known(engine),
+        nu=nu,
+        interval_nu=nu,
+        shift=share * level,
+        shift_nu=noise.shift_freedom,
     )
 
 

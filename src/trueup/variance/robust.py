@@ -3,6 +3,12 @@
 The variance of a median of a few heavy-tailed answers cannot be estimated well. Residuals from the median of their
 question are clipped at 2.5 robust standard deviations. The second step is damped by the share of the pooled variance
 that clipping removes, and intervals use the clipped variance with a margin.
+
+Intervals around plain medians use the variance for normal workers where that is smaller, with the noise `s_i` of
+`trueup.variance.interval_noise`: what matters for a median is the density of the answers near the truth, so that
+workers who are far off hardly count,
+
+    v_j = (pi/2) / (k_j + 1/2) / (mean_i s_i^-1/2)^2    (k_j + 1.27 for even k_j)
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
+from trueup.variance.interval_noise import interval_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,12 +39,19 @@ CLIP = 2.5
 #: Variance of a median of three answers or more, relative to that of a mean.
 MEDIAN = 1.3
 MARGIN = 1.15
+#: The variance of the median of k normal answers is (pi/2) / (k + 1/2) for odd k, (pi/2) / (k + 1.27) for even k.
+ODD, EVEN = 0.5, 1.27
 #: Seed for the sample of questions of a very large problem.
 SEED = 0
 
 
-def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Certainty:
-    """Return the variances of medians and modes, from the pooled variance if not `clipped`."""
+def robust(
+    answers: Engine, noise: WorkerNoise, *, clipped: bool = True, plain: bool = False
+) -> Certainty:
+    """Return the variances of medians and modes, from the pooled variance if not `clipped`.
+
+    `plain`: medians of answers that all count alike.
+    """
     engine, facts = noise.screening.engine, noise.screening.facts
     any_gross = noise.screening.n_gross > 0
     sample = sample_questions(engine, SEED)
@@ -65,13 +79,30 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
     common = facts.panel_sum((sweep.sums[0] / facts.spread(questions)) ** 2)
     tb2 = noise.bias_variance
 
+    careful = interval_noise(noise)
+    deviation = np.sqrt(careful.variance)
+    inverse = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
+
+    def of_median(block: Block) -> Floats:
+        workers, few = block.worker_slice, block.counts <= 2
+        precision = np.ones(len(block.values)) if block.precision is None else block.precision
+        mean = block.by_question(1.0 / precision, careful.variance[workers])
+        density = block.by_question(np.sqrt(precision), inverse[workers])
+        counts = block.counts.astype(np.float64)
+        density = np.maximum(density / counts, 1e-300)
+        of_normal = np.where(few, 1.0 / counts, _median_variance(counts))
+        clipped = MARGIN * of_normal * block.of_panel(level)
+        return np.minimum(clipped, np.where(few, mean / counts**2, of_normal / density**2))
+
     def variances(block: Block) -> tuple[Floats, Floats, Floats]:
         factor = np.where(block.counts >= 3, MEDIAN, 1.0) / block.counts
         v = factor * block.of_panel(level * kept_share)
-        v_interval = MARGIN * factor * block.of_panel(level)
+        v_interval = of_median(block) if plain else MARGIN * factor * block.of_panel(level)
         # The part of the biases that does not cancel, as for means. Their variance is not clipped, so damp it.
-        biases = block.of_panel(tb2) * np.maximum(factor - block.of_panel(common), 0.0)
-        return v + biases * block.of_panel(kept_share), v_interval + biases, factor
+        apart = np.maximum(factor - block.of_panel(common), 0.0)
+        v = v + block.of_panel(tb2 * kept_share) * apart
+        v_interval = v_interval + block.of_panel(careful.bias_variance) * apart
+        return v, np.maximum(v, v_interval), factor
 
     # Gross questions get the typical variance of the others.
     typical = _typical(engine, variances, sample) if any_gross else np.zeros((2, len(level)))
@@ -90,9 +121,19 @@ def robust(answers: Engine, noise: WorkerNoise, *, clipped: bool = True) -> Cert
         return Visit(questions={vectors.VARIANCE: v, vectors.INTERVAL_VARIANCE: v_interval})
 
     answers.sweep(
-        combine, reads=(vectors.GROSS, vectors.ABSURD) if any_gross else (), answers=any_gross
+        combine,
+        reads=(vectors.GROSS, vectors.ABSURD) if any_gross else (),
+        answers=any_gross or plain,
     )
-    return noise.certainty(answers, np.maximum(0.6 * freedom, 1.0), tb2 * common)
+    nu = np.maximum(0.6 * freedom, 1.0)
+    interval_nu = careful.nu(facts.n_informative * inverse) if plain else nu
+    shift = careful.bias_variance * common
+    return noise.certainty(answers, nu, interval_nu, shift, careful.shift_nu)
+
+
+def _median_variance(counts: Floats) -> Floats:
+    """Return the variance of the median of three standard normal answers or more, to within 1%."""
+    return 0.5 * np.pi / (counts + np.where(counts % 2 == 1, ODD, EVEN))
 
 
 def _typical(
@@ -113,7 +154,7 @@ def _typical(
             },
         )
 
-    sweep = engine.sweep(visit, reads=(vectors.GROSS, *sample.reads), answers=False)
+    sweep = engine.sweep(visit, reads=(vectors.GROSS, *sample.reads))
     size = sweep.panel_sums[0]
     return np.stack(
         [medians(sweep.rows[name], size) for name in (vectors.VARIANCE, vectors.INTERVAL_VARIANCE)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from trueup.variance.contract import Certainty
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from trueup.algorithms.driver import Aggregate
     from trueup.algorithms.facts import Facts
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
@@ -63,7 +64,9 @@ class WorkerNoise:
         workers = facts.panel_sum((facts.n_informative >= 2).astype(np.float64))
         return np.maximum(workers - 1.0, 1.0)
 
-    def certainty(self, engine: Engine, nu: Floats, shift: Floats) -> Certainty:
+    def certainty(
+        self, engine: Engine, nu: Floats, interval_nu: Floats, shift: Floats, shift_nu: Floats
+    ) -> Certainty:
         """Return the certainty of the `vectors.VARIANCE` and `INTERVAL_VARIANCE` that an engine keeps."""
         marks = np.broadcast_to(0.0, (engine.problem.n_questions,))
         if self.screening.n_gross:
@@ -72,8 +75,9 @@ class WorkerNoise:
             engine.kept(vectors.VARIANCE),
             engine.kept(vectors.INTERVAL_VARIANCE),
             nu,
+            interval_nu,
             shift,
-            self.shift_freedom,
+            shift_nu,
             marks,
             interval=vectors.INTERVAL_VARIANCE,
             aside=vectors.GROSS if self.screening.n_gross else "",
@@ -126,6 +130,28 @@ def worker_noise(
         variance * facts.spread(factor),
         np.maximum(screening.freedom - facts.spread(screening.biased), 0.0),
     )
+
+
+def noise_behind(aggregate: Aggregate, skip: Collection[str] = ()) -> WorkerNoise:
+    """Estimate the variance of each worker as far as it matters for an aggregate.
+
+    Where an algorithm hardly counts answers that are far from the truth, they are moved to the distance where that
+    begins.
+    """
+    engine, algorithm, facts = aggregate.engine, aggregate.algorithm, aggregate.facts
+    limit = algorithm.farthest(aggregate.state)
+    if limit is None:
+        return worker_noise(engine, facts=facts, skip=skip)
+
+    def draw_in(block: Block, kept: Kept) -> Block:
+        far = limit[block.worker_slice].take(block.workers)
+        if block.precision is not None:
+            far = far / np.sqrt(block.precision)
+        values = np.clip(block.residuals(kept[vectors.OFFSET]), -far, far)
+        values += block.spread(kept[vectors.OFFSET])
+        return replace(block, values=values, given=None)
+
+    return worker_noise(engine.changed(draw_in, reads=(vectors.OFFSET,)), skip=skip)
 
 
 def subtract_bias(engine: Engine, bias: Floats) -> Engine:

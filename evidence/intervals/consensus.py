@@ -1,0 +1,219 @@
+"""Intervals for the consensus: few workers, few questions, sparse answers, biased and unequal workers, spammers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evidence.panel_estimates import estimate_of, panels_of, seed_for
+from evidence.processes import run_tasks
+from trueup.answers.answers import Answers
+from trueup.report.page import PageTable, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evidence.second_step.context import Context
+    from trueup.core.arrays import Floats
+
+#: Least and largest share of 95% intervals that should hold the truth, apart from chance.
+RANGE = (0.93, 0.975)
+METHODS = ("auto", "native", "mean", "median", "student_t", "subject_bias", "crh")
+#: Smallest number of panels and of intervals of a cell, in the full study.
+PANELS, INTERVALS = 200, 2000
+SPAMMERS, SPAM_FACTOR, SPAM_LIMIT = 0.2, 10.0, 10.0
+
+
+@dataclass(frozen=True)
+class PanelDesign:
+    """Truths N(0, spread²) plus noise N(0, 1) of the workers.
+
+    Attributes
+    ----------
+    workers, questions : int
+        Size of a panel.
+    each : int
+        Number of workers who answer a question, drawn at random; 0: all of them.
+    spread : float
+        Standard deviation of the truths.
+    bias : float
+        Standard deviation of the biases.
+    unequal : float
+        Standard deviation of the logarithm of the standard deviations of the workers.
+    spam : str
+        Errors of the fifth of the workers who are spammers: "ten times" as large, or "uniform" between -10 and 10.
+    """
+
+    workers: int
+    questions: int
+    each: int = 0
+    spread: float = 1.0
+    bias: float = 0.0
+    unequal: float = 0.0
+    spam: str = ""
+
+    def draw(self, panels: int, seed: int) -> tuple[Answers, Floats]:
+        """Simulate panels; return answers and truths, panels x questions."""
+        rng = np.random.default_rng(seed)
+        truth = self.spread * rng.normal(size=(panels, self.questions))
+        shape = (panels, self.workers, self.questions)
+        scale = np.exp(self.unequal * rng.normal(size=(panels, self.workers, 1)))
+        spammer = np.arange(self.workers)[:, None] < SPAMMERS * self.workers
+        error = scale * rng.normal(size=shape)
+        if self.spam == "ten times":
+            error *= np.where(spammer, SPAM_FACTOR, 1.0)
+        elif self.spam == "uniform":
+            error = np.where(spammer, rng.uniform(-SPAM_LIMIT, SPAM_LIMIT, shape), error)
+        error += self.bias * rng.normal(size=(panels, self.workers, 1))
+        answers = truth[:, None, :] + error
+        if self.each:
+            order = rng.random(shape).argsort(axis=1).argsort(axis=1)
+            answers = np.where(order < self.each, answers, np.nan)
+        return Answers.from_matrix(answers), truth
+
+    def __str__(self) -> str:
+        text = f"{self.workers} x {self.questions}"
+        text = f"{self.each} of {text}" if self.each else text
+        more = [
+            f"truths N(0, {self.spread:g}²)" if self.spread != 1 else "",
+            f"biases N(0, {self.bias:g}²)" if self.bias else "",
+            "unequal" if self.unequal else "",
+            {"ten times": "spammers, 10 times the error", "uniform": "spammers, uniform error"}.get(
+                self.spam, ""
+            ),
+        ]
+        return ", ".join([text, *filter(None, more)])
+
+
+def few_workers() -> Iterator[PanelDesign]:
+    """Yield the designs with two to five workers who are all alike."""
+    for workers in range(2, 6):
+        for questions in range(1, 6):
+            yield PanelDesign(workers, questions)
+    yield PanelDesign(3, 40)
+    for spread in (0.3, 3.0):
+        for workers, questions in ((2, 1), (3, 5), (5, 5), (3, 40)):
+            yield PanelDesign(workers, questions, spread=spread)
+
+
+def other_designs() -> Iterator[PanelDesign]:
+    """Yield the designs with sparse answers, biases, unequal workers and spammers."""
+    for each in range(2, 6):
+        yield PanelDesign(10, 40, each=each)
+    yield PanelDesign(20, 40, each=3)
+    for bias in (0.5, 1.0):
+        for workers in (3, 5, 10):
+            for questions in (5, 20):
+                yield PanelDesign(workers, questions, bias=bias)
+    yield PanelDesign(10, 40, each=3, bias=1.0)
+    for questions in (5, 20, 40):
+        yield PanelDesign(10, questions, unequal=1.0)
+    for spam in ("ten times", "uniform"):
+        for workers in (10, 20):
+            for questions in (5, 20):
+                yield PanelDesign(workers, questions, spam=spam)
+
+
+TABLES = {
+    "Few workers who are alike": tuple(few_workers()),
+    "Sparse answers, biases, unequal workers, spammers": tuple(other_designs()),
+}
+DESIGNS = (*few_workers(), *other_designs())
+
+
+def inside(answers: Answers, truth: Floats, method: str) -> tuple[Floats, int]:
+    """Return the share of intervals of each panel that hold the truth, and the number of panels marked as rough."""
+    options = {"method": method, "target": "consensus", "transform": "none"}
+    if method == "auto":  # it chooses for one problem
+        found = [estimate_of(panel, **options) for panel in panels_of(answers)]
+        lower, upper = (
+            np.array([getattr(est, end) for est in found]) for end in ("lower", "upper")
+        )
+        rough = sum(bool(est.diagnosis.rough) for est in found)
+    else:
+        est = estimate_of(answers, **options)
+        lower, upper = (np.reshape(end, truth.shape) for end in (est.lower, est.upper))
+        rough = len(truth) if est.diagnosis.rough else 0
+    return ((lower <= truth) & (truth <= upper)).mean(axis=1), rough
+
+
+def cell(design: PanelDesign, method: str, panels: int, seed: int) -> list[dict[str, Any]]:
+    """Return the row of a design and method."""
+    share, rough = inside(*design.draw(panels, seed_for(seed, design)), method)
+    return [
+        {
+            "design": str(design),
+            "method": method,
+            "intervals": panels * design.questions,
+            "inside": float(share.mean()),
+            "error": float(share.std(ddof=1) / np.sqrt(panels)),
+            "rough": rough == panels,
+        }
+    ]
+
+
+def consensus_intervals(context: Context) -> Section:
+    """Measure the intervals for the consensus."""
+
+    def panels(design: PanelDesign) -> int:
+        few = -(-INTERVALS // design.questions)
+        return context.samples if context.quick else max(few, min(context.samples, PANELS))
+
+    tasks = [
+        (f"{design}, {method}", partial(cell, design, method, panels(design), context.seed))
+        for design in DESIGNS
+        for method in METHODS
+    ]
+    rows = run_tasks(context, "consensus_intervals", tasks)
+    low, high = RANGE
+    off = [
+        row
+        for row in rows
+        if not low - 2 * row["error"] <= row["inside"] <= high + 2 * row["error"]
+    ]
+    cells = {(row["design"], row["method"]): row for row in rows}
+    rough = [str(design) for design in DESIGNS if cells[str(design), METHODS[0]]["rough"]]
+    marked = {id(row) for row in off}
+    least, most = (choose(row["inside"] for row in rows) for choose in (min, max))
+
+    def text(row: dict[str, Any]) -> str:
+        mark = " (rough)" if row["rough"] else ""
+        return f"{row['inside']:.3f} ± {row['error']:.3f}{' !' if id(row) in marked else ''}{mark}"
+
+    return Section(
+        title=f"Consensus: {least:.1%} to {most:.1%} of 95% intervals hold the truth",
+        verdict=(
+            f"Target: {low:.1%} to {high:.1%} within two standard errors. {len(rows) - len(off)} of {len(rows)} cells "
+            "are there"
+            + (f"; not: {'; '.join(_words(row) for row in off)}" if off else "")
+            + f". Marked as rough: {'; '.join(rough) or 'none'} (workers x questions)."
+        ),
+        holds=not off,
+        text=(
+            "Simulated truths N(0, 1) unless said otherwise, noise of variance 1, `target=\"consensus\"`; at least "
+            f"{INTERVALS:,} intervals and {PANELS} panels per cell. \"3 of 10 x 40\": each of 40 questions is answered "
+            "by three of ten workers. Biases are drawn around 0, so that their mean is part of the error. Unequal: "
+            "standard deviations exp(N(0, 1)). A fifth of the workers are spammers where said; uniform errors are "
+            "between -10 and 10. Standard errors are over panels. \"!\": outside of the range. With fewer than three "
+            "answers beyond the first of each question the intervals rest on one or two degrees of freedom. They hold "
+            "what they say, but are so wide that estimates call them rough."
+        ),
+        tables=[
+            PageTable(
+                f"{title}: share of 95% intervals that hold the truth",
+                ["workers x questions", *METHODS],
+                [
+                    [str(design), *(text(cells[str(design), method]) for method in METHODS)]
+                    for design in chosen
+                ],
+            )
+            for title, chosen in TABLES.items()
+        ],
+    )  # fmt: skip
+
+
+def _words(row: dict[str, Any]) -> str:
+    return f"{row['method']}, {row['design']} {row['inside']:.1%} ± {row['error']:.1%}"
