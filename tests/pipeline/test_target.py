@@ -294,3 +294,14 @@ def test_where_the_scatter_is_unknown_the_reason_is_said(x: Floats, reason: str)
     np.testing.assert_array_equal(est.estimate, est.base)
     assert np.isnan(est.truth_lower).all()
     assert f"truth_lower and truth_upper are unknown, because {reason}" in est.diagnosis.target
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_narrow_intervals_are_widened_to_hold_the_estimate(count: int) -> None:
+    """At a low level they are narrow around a centre that lies beyond the estimate."""
+    x, truth = noisy()
+    gold = dict(enumerate(truth[:count].tolist())) or None
+    est = trueup.estimate(x, "mean", target="truth", gold=gold, level=0.01)
+    sound(est)
+    assert (est.truth_lower == est.estimate)[count:].any()
+    assert (est.truth_upper == est.estimate)[count:].any()
