@@ -30,7 +30,8 @@ def prior_of_variances(m: Floats, f: Floats, some: list[int], pool: float) -> tu
     spread = sum((value - centre) ** 2 for value in z.values()) / (size - 1)
     excess = spread - sum(float(special.polygamma(1, half[i])) for i in some) / size
     d1 = min(2 / excess + 1, 1000.0) if excess > 0.002 else 1000.0
-    return math.exp(centre), 1 / ((size - 3) / size / d1 + 0.75 / size)
+    d0 = 1 / ((size - 3) / size / d1 + 0.75 / size)
+    return math.exp(centre + special.digamma(d0 / 2) - math.log(d0 / 2)), d0
 
 
 def interval_noise(x: Floats, noise: dict[str, Any], questions: list[int]) -> dict[str, Any]:

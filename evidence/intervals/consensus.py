@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evidence.panel_estimates import estimate_of, panels_of, seed_for
+from evidence.panel_estimates import estimate_of, seed_for
 from evidence.processes import run_tasks
 from trueup.answers.answers import Answers
+from trueup.pipeline.auto_method import CANDIDATES, choose
 from trueup.report.page import PageTable, Section
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 #: Least and largest share of 95% intervals that should hold the truth, apart from chance.
 RANGE = (0.93, 0.975)
 METHODS = ("auto", "native", "mean", "median", "student_t", "subject_bias", "crh")
-#: Smallest number of panels and of intervals of a cell, in the full study.
+#: Smallest number of panels and of intervals of a cell in the full study, whatever the number of samples.
 PANELS, INTERVALS = 200, 2000
 SPAMMERS, SPAM_FACTOR, SPAM_LIMIT = 0.2, 10.0, 10.0
 
@@ -121,23 +122,27 @@ TABLES = {
     "Few workers who are alike": tuple(few_workers()),
     "Sparse answers, biases, unequal workers, spammers": tuple(other_designs()),
 }
-DESIGNS = (*few_workers(), *other_designs())
 
 
-def inside(answers: Answers, truth: Floats, method: str) -> tuple[Floats, int]:
-    """Return the share of intervals of each panel that hold the truth, and the number of panels marked as rough."""
-    options = {"method": method, "target": "consensus", "transform": "none"}
-    if method == "auto":  # it chooses for one problem
-        found = [estimate_of(panel, **options) for panel in panels_of(answers)]
-        lower, upper = (
-            np.array([getattr(est, end) for est in found]) for end in ("lower", "upper")
-        )
-        rough = sum(bool(est.diagnosis.rough) for est in found)
-    else:
-        est = estimate_of(answers, **options)
-        lower, upper = (np.reshape(end, truth.shape) for end in (est.lower, est.upper))
-        rough = len(truth) if est.diagnosis.rough else 0
-    return ((lower <= truth) & (truth <= upper)).mean(axis=1), rough
+def ends(answers: Answers, method: str) -> tuple[Floats, Floats, str]:
+    """Return the ends of the intervals, and what is said about rough ones.
+
+    The default chooses for one problem; for panels, it is what held-out workers of each have chosen.
+    """
+    if method == "auto":
+        native, mean = (ends(answers, name) for name in CANDIDATES)
+        chosen = choose(answers, CANDIDATES).chosen[answers.question_panel]
+        lower, upper = (np.where(chosen == 0, native[end], mean[end]) for end in (0, 1))
+        return lower, upper, native[2]
+    est = estimate_of(answers, method=method, target="consensus", transform="none")
+    return est.lower, est.upper, est.diagnosis.rough
+
+
+def inside(answers: Answers, truth: Floats, method: str) -> tuple[Floats, str]:
+    """Return the share of intervals of each panel that hold the truth, and what is said about rough ones."""
+    lower, upper, rough = ends(answers, method)
+    held = (lower <= truth.ravel()) & (truth.ravel() <= upper)
+    return held.reshape(truth.shape).mean(axis=1), rough
 
 
 def cell(design: PanelDesign, method: str, panels: int, seed: int) -> list[dict[str, Any]]:
@@ -150,21 +155,22 @@ def cell(design: PanelDesign, method: str, panels: int, seed: int) -> list[dict[
             "intervals": panels * design.questions,
             "inside": float(share.mean()),
             "error": float(share.std(ddof=1) / np.sqrt(panels)),
-            "rough": rough == panels,
+            "rough": bool(rough),
         }
     ]
 
 
 def consensus_intervals(context: Context) -> Section:
     """Measure the intervals for the consensus."""
+    designs = [design for chosen in TABLES.values() for design in chosen]
 
     def panels(design: PanelDesign) -> int:
         few = -(-INTERVALS // design.questions)
-        return context.samples if context.quick else max(few, min(context.samples, PANELS))
+        return context.samples if context.quick else max(few, PANELS)
 
     tasks = [
         (f"{design}, {method}", partial(cell, design, method, panels(design), context.seed))
-        for design in DESIGNS
+        for design in designs
         for method in METHODS
     ]
     rows = run_tasks(context, "consensus_intervals", tasks)
@@ -175,7 +181,7 @@ def consensus_intervals(context: Context) -> Section:
         if not low - 2 * row["error"] <= row["inside"] <= high + 2 * row["error"]
     ]
     cells = {(row["design"], row["method"]): row for row in rows}
-    rough = [str(design) for design in DESIGNS if cells[str(design), METHODS[0]]["rough"]]
+    rough = [str(design) for design in designs if cells[str(design), METHODS[0]]["rough"]]
     marked = {id(row) for row in off}
     least, most = (choose(row["inside"] for row in rows) for choose in (min, max))
 

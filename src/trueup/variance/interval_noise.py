@@ -156,7 +156,9 @@ def interval_noise(noise: WorkerNoise) -> IntervalNoise:
     pool = facts.pool_of_worker
     mean = np.divide(squares, freedom, out=pool.copy(), where=usable)
     mean = np.maximum(np.where(pool > 0, mean, 0.0), SMALLEST * pool)
+    workers = np.maximum(facts.panel_sum(facts.informative), 1.0)
     level, strength = variance_prior(facts, mean, freedom, pool, np.full(len(mean), PSEUDO_ANSWERS))
+    level = np.where(facts.spread(workers) > FEW_WORKERS, level * _below_mean_log(strength), level)
     own_share = freedom / (freedom + strength)
     variance = own_share * mean + (1.0 - own_share) * level
     ratio = np.divide(freedom * mean, variance, out=np.zeros(len(mean)), where=variance > 0)
@@ -172,10 +174,18 @@ def interval_noise(noise: WorkerNoise) -> IntervalNoise:
         np.divide(variance, freedom, out=np.full(len(variance), np.inf), where=usable),
         (count >= 2) & (facts.spread(screening.biased) > 0),
     )
-    workers = np.maximum(facts.panel_sum(facts.informative), 1.0)
     assumed = np.minimum(ASSUMED / workers * facts.of_panels(strength), 1.0)
     assumed = np.where(workers > FEW_WORKERS, assumed, 1.0)
     return IntervalNoise(facts, variance, freedom, own_share, mean, assumed, tb2, shift_nu)
+
+
+def _below_mean_log(strength: Floats) -> Floats:
+    """Return `s0` divided by what the logarithms of the variances average to, `exp(digamma(d0/2)) / (d0/2)`."""
+    from scipy.special import digamma
+
+    half = 0.5 * strength
+    ratio: Floats = np.exp(digamma(half)) / half
+    return ratio
 
 
 def bias_variance(
