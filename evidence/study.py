@@ -110,7 +110,7 @@ class EvidenceStudy:
                 sys.stderr.write(f"{times[-1]} s\n")
         _write_tables(context)
         shown = sorted(sections, key=lambda part: part is not self.first)
-        how = f"at most {context.samples} panels per cell, seed {seed}" + (
+        how = f"at most {context.samples} panels per cell unless said otherwise, seed {seed}" + (
             ", the small version" if quick else ""
         )
         intro = f"{self.intro}\n\nThis run: {how}."

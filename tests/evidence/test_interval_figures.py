@@ -22,6 +22,7 @@ def test_the_tables_are_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(rules, "DESIGNS", {name: rules.DESIGNS[name] for name in few})
     monkeypatch.setattr(answers_needed, "METHODS", ("mean",))
     monkeypatch.setattr(consensus, "TABLES", {"two": (PanelDesign(2, 1), PanelDesign(3, 5))})
+    monkeypatch.setattr(consensus, "BEYOND", (PanelDesign(10, 5, spam="anywhere"),))
     monkeypatch.setattr(consensus, "METHODS", ("auto", "crh"))
     intervals.run(tmp_path, quick=True, samples=2, progress=False)
     with (tmp_path / "named_rules.csv").open() as file:
