@@ -186,3 +186,10 @@ def test_saved_estimates_stay_rough(tmp_path: object) -> None:
     path = f"{tmp_path}/rough.zip"
     est.save(path)
     assert trueup.load(path).diagnosis.rough == est.diagnosis.rough != ""
+
+
+def test_medians_of_workers_who_agree_have_no_width() -> None:
+    """Workers without noise divided by zero, which numpy said aloud; warnings are errors here."""
+    est = trueup.estimate(np.tile([3.0, 1.0, 4.0, 1.0, 5.0], (3, 1)), "median")
+    assert np.array_equal(est.lower, est.estimate)
+    assert np.array_equal(est.upper, est.estimate)

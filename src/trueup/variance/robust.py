@@ -89,7 +89,7 @@ def robust(
         mean = block.by_question(1.0 / precision, careful.variance[workers])
         density = block.by_question(np.sqrt(precision), inverse[workers])
         counts = block.counts.astype(np.float64)
-        density = np.maximum(density / counts, 1e-300)
+        density = np.maximum(density / counts, 1e-150)  # its square is still a number
         of_normal = np.where(few, 1.0 / counts, _median_variance(counts))
         clipped = MARGIN * of_normal * block.of_panel(level)
         return np.minimum(clipped, np.where(few, mean / counts**2, of_normal / density**2))
