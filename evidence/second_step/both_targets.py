@@ -238,7 +238,7 @@ def both_targets(context: Context) -> Section:
             "choice of the panels, the same ones for all first steps; cells with all answers are one panel and do not "
             f"vary. Truths and intervals are compared over all questions. {missing}"
         ).strip(),
-        tables=[_by_set(cells), _by_cell(cells)],
+        tables=[_by_set(cells), by_first_step(cells), _by_cell(cells)],
     )
 
 
@@ -266,6 +266,27 @@ def _by_set(cells: Sequence[TargetCell]) -> PageTable:
     return PageTable(
         "Risk after / before the second step (geometric mean), and coverage of 95% intervals, by data set",
         [*heads, "inside truth_lower..truth_upper", "inside lower..upper"],
+        rows,
+    )
+
+
+def by_first_step(cells: Sequence[TargetCell]) -> PageTable:
+    """Return the risks of each first step before and after the second, relative to the plain mean before it.
+
+    A first step that errs less leaves less to gain.
+    """
+    plain = {(c.data, c.answers): c.before.mean() for c in cells if c.method == METHODS[0]}
+    rows: list[list[object]] = []
+    for method in dict.fromkeys(cell.method for cell in cells):
+        some = [cell for cell in cells if cell.method == method]
+        before = np.array([cell.before.mean() / plain[cell.data, cell.answers] for cell in some])
+        after = np.array([cell.ratios() for cell in some])
+        means = [before, *after.T, before * after[:, 0]]
+        rows.append([method, *(round(float(np.exp(np.log(one).mean())), 3) for one in means)])
+    return PageTable(
+        "By first step (geometric means): its risk relative to the plain mean, the risk after / before the second "
+        "step, and the risk after it, target truth, relative to the plain mean",
+        ["first step", "before", *STEPS, "after"],
         rows,
     )
 

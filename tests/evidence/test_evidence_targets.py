@@ -13,6 +13,7 @@ from evidence.second_step.both_targets import (
     METHODS,
     TARGETS,
     TargetCell,
+    by_first_step,
     rows_of_cell,
     summary,
     summary_errors,
@@ -92,6 +93,15 @@ def test_a_summary_varies_as_much_as_the_panels_do() -> None:
     assert summary_errors(alike, 0) == pytest.approx(np.zeros((3, 3)))
     varied = [cell("a", [0.9, 1.1] * 50)]
     assert summary_errors(varied, 0)[0] == pytest.approx(0.01 * np.ones(3), rel=0.3)
+
+
+def test_first_steps_are_compared_with_the_plain_mean_before_the_second() -> None:
+    def cell(method: str, before: float, loss: float) -> TargetCell:
+        one = np.ones(2)
+        return TargetCell("a", 3, method, before * one, np.full((3, 2), loss), one, one)
+
+    rows = by_first_step([cell("mean", 4.0, 2.0), cell("native", 1.0, 0.9)]).rows
+    assert rows == [["mean", 1.0, 0.5, 0.5, 0.5, 0.5], ["native", 0.25, 0.9, 0.9, 0.9, 0.225]]
 
 
 def test_the_simulated_crowds_need_no_data(data_folder: Path) -> None:
