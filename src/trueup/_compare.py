@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.answers.answers import Answers
     from trueup.answers.panels import Folds
     from trueup.answers.scale import Scale
@@ -60,7 +61,7 @@ COMPARED = (
 @signature_with(KEYWORDS, COMPARED)
 def compare(
     answers: Any,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",
@@ -175,7 +176,7 @@ class Contest:
     plan: Plan
 
     @classmethod
-    def of(cls, methods: Sequence[str | Algorithm] | None, request: Request) -> Self:
+    def of(cls, methods: Sequence[Method] | None, request: Request) -> Self:
         """Check which methods are compared, before answers are read."""
         algorithms = [find(method) for method in (METHODS if methods is None else methods)]
         if not algorithms:

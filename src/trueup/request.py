@@ -16,6 +16,7 @@ import numpy as np
 
 from trueup.algorithms.driver import check_limits
 from trueup.algorithms.native import Native
+from trueup.algorithms.question_rule import QuestionRule
 from trueup.algorithms.registry import find
 from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.scale import Scale
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.io.read_options import Duplicates
     from trueup.shrinkage.contract import ShrinkRule
 
@@ -48,9 +49,10 @@ Transform = Literal["auto", "none", "proportional", "log", "log1p", "logit"]
 class Plan:
     """What is to be done with the answers; see `trueup.estimate`."""
 
-    method: str | Algorithm = keyword(
+    method: Method = keyword(
         "auto",
-        "Aggregation (first step): how the answers to a question become one number. auto lets held-out workers decide.",
+        "Aggregation (first step): how the answers to a question become one number. auto lets held-out workers decide; "
+        "parameters follow the name, as in subject_bias:nu0=0; FILE.py:CLASS is an algorithm of your own.",
         str,
     )
     shrink: str | ShrinkRule = keyword(
@@ -150,10 +152,14 @@ class Plan:
         """Whether the answers may choose the scale.
 
         Not where variances are given, which are those of the answers as they are, nor where a method other than native
-        is asked for without a second step: then nothing rests on the scale, and a mean is to be the mean.
+        is asked for without a second step: then nothing rests on the scale, and a mean is to be the mean. A function
+        sees the answers as they are.
         """
         given = self.variance is not None and not isinstance(self.variance, str)
-        named = not self.chooses and not isinstance(find(self.method), Native)
+        algorithm = None if self.chooses else find(self.method)
+        if isinstance(algorithm, QuestionRule):
+            return False
+        named = algorithm is not None and not isinstance(algorithm, Native)
         return not given and not (named and isinstance(self.rule, Identity))
 
     @property

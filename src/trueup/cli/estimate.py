@@ -59,9 +59,10 @@ def estimate(
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    engine = where.choose(
-        file, {"--report": report, "--truth": truth, "--save": save}, request, out
-    )
+    blockers: dict[str, Any] = {"--report": report, "--truth": truth, "--save": save}
+    if where.engine == "spark":
+        blockers["--method FILE.py:CLASS"] = not isinstance(request.plan.method, str)
+    engine = where.choose(file, blockers, request, out)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
