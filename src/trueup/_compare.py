@@ -54,7 +54,7 @@ METHODS = (
 #: Keywords that are those of `trueup.estimate`.
 COMPARED = (
     "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
-    "question", "worker", "answer", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "anonymous", "sep", "decimal", "encoding", "wide", "sql",
 )  # fmt: skip
 
 

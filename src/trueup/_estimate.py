@@ -118,6 +118,10 @@ def estimate(
         Names of the columns; `task`, `worker`, `label` are recognised as well.
     panel : str, optional
         Column that tells independent problems apart.
+    anonymous : bool
+        Put pseudonyms ("worker 1", "worker 2", ...) in the place of the ids of the workers as soon as they are read:
+        tables, reports and messages then show no id. Who gets which number is drawn anew each time, from the
+        randomness of the operating system; the estimates stay what they are without it. Not on a cluster.
     sep, decimal, encoding, wide, sql
         How a file is read, see `Answers.from_file`.
 

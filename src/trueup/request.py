@@ -230,11 +230,19 @@ class Request:
 
     def as_call(self, function: str = "trueup.estimate", **extra: str) -> RunnableText:
         """Return the Python call that asks for the same; `extra` are more arguments, as text."""
-        return python_call(function, self.source, self.given, extra)
+        return python_call(function, self.source, self._shown, extra)
 
     def as_command(self, command: str = "estimate") -> RunnableText:
         """Return the command that asks for the same."""
-        return shell_command(command, self.source, self.given, KEYWORDS)
+        return shell_command(command, self.source, self._shown, KEYWORDS)
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        """What was given, without ids of workers where these have pseudonyms."""
+        given = self.given
+        if self.read.anonymous and hasattr(given.get("worker_variance"), "items"):
+            given["worker_variance"] = object()  # text cannot carry it
+        return given
 
 
 def is_named(source: Any) -> bool:
@@ -269,7 +277,7 @@ KEYWORDS = {**PLAN, **QUESTION_DATA, **READING}
 ORDER = (
     "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
     "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
-    "question", "worker", "answer", "panel", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "panel", "anonymous", "sep", "decimal", "encoding", "wide", "sql",
 )  # fmt: skip
 #: Those that come after the positional arguments method, shrink and variance.
 KEYWORD_ONLY = ORDER[3:]
@@ -341,12 +349,14 @@ class ThreadKeywords(TypedDict, total=False):
 class EstimateKeywords(PlanKeywords, ColumnKeywords, FileKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.estimate`."""
 
+    anonymous: bool
     panel: str | None
 
 
 class UpdateKeywords(FileKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.update` that are those of `trueup.estimate`."""
 
+    anonymous: bool
     groups: Any
     covariates: Any
     gold: Any
@@ -359,6 +369,8 @@ class UpdateKeywords(FileKeywords, ThreadKeywords, total=False):
 
 class DiskKeywords(PlanKeywords, ColumnKeywords, TextKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.disk.estimate` that are those of `trueup.estimate`."""
+
+    anonymous: bool
 
 
 class SparkKeywords(PlanKeywords, ColumnKeywords, TextKeywords, total=False):
@@ -373,6 +385,8 @@ class CompareOnSparkKeywords(
 
 class CompareOnDiskKeywords(CompareOnSparkKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.disk.compare` that are those of `trueup.estimate`."""
+
+    anonymous: bool
 
 
 class CompareKeywords(CompareOnDiskKeywords, FileKeywords, total=False):

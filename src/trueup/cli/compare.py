@@ -60,7 +60,10 @@ def compare(
     truths = truth_request(truth, request)
     check_outputs({"--out": out}, TABLES, inputs=inputs(file, truths))
     in_memory = {"--wide": request.read.wide, "--sql": request.read.sql}
-    own = {"--method FILE.py:CLASS": any(map(is_own, methods or ()))}
+    own = {
+        "--method FILE.py:CLASS": any(map(is_own, methods or ())),
+        "--anonymous": request.read.anonymous,
+    }
     engine = where.place(file, {**in_memory, **own} if where.engine == "spark" else in_memory)
     if engine == "disk" and any(in_memory.values()):
         raise TrueupError(
