@@ -21,7 +21,7 @@ from trueup.request import KEYWORDS, Request
 from trueup.result.estimate import Estimate
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.answers.answers import Answers
     from trueup.findings.collection import Findings
     from trueup.findings.second_step import SecondStepDiagnosis
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @signature_with(KEYWORDS, COMPARED)
 def diagnose(
     answers: Any,
-    method: str | Algorithm = "mean",
+    method: Method = "mean",
     *,
     panels: int = PANELS,
     **keywords: Unpack[CompareKeywords],
@@ -71,7 +71,7 @@ def diagnose(
 @signature_with(KEYWORDS, COMPARED)
 def diagnose_all(
     answers: Any,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     *,
     target_se: float | None = None,
     panels: int = PANELS,

@@ -16,6 +16,7 @@ from trueup.result.estimate import Estimate
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.algorithms.worker_fit import StartingPoint
     from trueup.answers.scale import Scale
     from trueup.io.question_data import QuestionData
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @signature_with(KEYWORDS, KEYWORD_ONLY)
 def estimate(
     answers: Any,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: Any = None,
     *,
@@ -41,10 +42,12 @@ def estimate(
     answers : data frame, path, array, sparse matrix or Answers
         A pandas, polars, pyarrow or duckdb table (or dict of columns) with one answer per row, a CSV or Parquet
         file, or an array workers x questions with NaN where there is no answer.
-    method : str or Algorithm
+    method : str, Algorithm or function
         Aggregation (first step): "auto", "native", "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm",
-        "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
-        `CRH(scale="var")`. "native" averages three models of the workers by their likelihood: all alike (the plain
+        "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t" or a registered name, any of them also with
+        parameters ("subject_bias:nu0=0"); an algorithm such as `CRH(scale="var")`; or a function that takes the answers
+        to one question, an array, and returns a number: `lambda values: np.percentile(values, 40)`.
+        "native" averages three models of the workers by their likelihood: all alike (the plain
         mean), unequal, and unequal with some answers far off. "auto" is "native" unless the plain mean predicts
         held-out workers better by more than half a standard error; with known `worker_variance` it is "blue".
         Otherwise it also counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
@@ -115,6 +118,10 @@ def estimate(
         Names of the columns; `task`, `worker`, `label` are recognised as well.
     panel : str, optional
         Column that tells independent problems apart.
+    anonymous : bool
+        Put pseudonyms ("worker 1", "worker 2", ...) in the place of the ids of the workers as soon as they are read:
+        tables, reports and messages then show no id. Who gets which number is drawn anew each time, from the
+        randomness of the operating system; the estimates stay what they are without it. Not on a cluster.
     sep, decimal, encoding, wide, sql
         How a file is read, see `Answers.from_file`.
 

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from trueup._estimate import estimate_in_memory
+from trueup.algorithms.contract import State
 from trueup.answers.answers import Answers
 from trueup.answers.merge import REPEATED, Repeated, merge
+from trueup.answers.pseudonyms import with_pseudonyms
 from trueup.core.keywords import check_names, signature_with
+from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
@@ -44,7 +47,7 @@ LARGE, GROWN = 50_000, 0.05
 #: Keywords that are those of `trueup.estimate`.
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
-    "sep", "decimal", "encoding", "wide", "sql",
+    "anonymous", "sep", "decimal", "encoding", "wide", "sql",
 )  # fmt: skip
 
 
@@ -81,6 +84,8 @@ def update(
         covariates and all questions for the others. Of old questions it takes the place of what was known.
     worker_variance, answer_variance
         Known variances, as for `estimate`; those of old workers take the place of what was known.
+    anonymous : bool
+        Return an estimate with pseudonyms for the workers; the state that is written keeps their ids.
     progress, threads, question, worker, answer, sep, decimal, encoding, wide, sql
         As for `estimate`.
 
@@ -98,12 +103,20 @@ def update(
         known = ", ".join(f'"{word}"' for word in REPEATED)
         raise TrueupError(f"{quoted(duplicates)} is not one of {known}.", argument="duplicates")
     opened = OpenedState.of(state)
-    est, _ = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
+    found = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
     if save is True:
-        opened.write(est)
+        opened.write(found.est)
     elif save is not False:
-        est.save(save)
-    return est
+        found.est.save(save)
+    return found.shown
+
+
+class Updated(NamedTuple):
+    """The estimate from old and new answers, what was merged, and the estimate to show, which may have pseudonyms."""
+
+    est: Estimate
+    merged: Merged
+    shown: Estimate
 
 
 def updated(
@@ -113,9 +126,10 @@ def updated(
     keywords: dict[str, Any],
     *,
     progress: bool,
-) -> tuple[Estimate, Merged]:
+) -> Updated:
     """Return the estimate from old and new answers, and what was merged."""
-    threads = keywords.pop("threads", None)
+    threads, anonymous = keywords.pop("threads", None), keywords.pop("anonymous", False)
+    yes_or_no("anonymous", anonymous)
     names = ("groups", "covariates", "gold")
     given = {name: keywords.pop(name) for name in names if name in keywords}
     inside: Any = "error" if duplicates == "replace" else duplicates
@@ -124,7 +138,7 @@ def updated(
     request = QuestionDataRequest(**given, question=read.question, file_options=options)
     with Progress("update", 3, shown=progress) as bar:
         new = _read_new(answers, read)
-        merged = merge(saved.answers, new, duplicates)
+        merged = merge(saved.answers, new, duplicates, anonymous=anonymous)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
         variance = saved.request.plan.variance
@@ -137,19 +151,31 @@ def updated(
         # Logarithms that the answers chose before, and not the caller, cannot take what is not positive.
         chosen = saved.request.plan.scale is None
         anew = chosen and bool(saved.scale.outside(merged.answers.answers).any())
-        est = estimate_in_memory(
-            merged.answers,
-            replace(saved.request, plan=replace(saved.request.plan, threads=threads)),
-            data,
-            bar,
-            **({} if anew else _kept_choices(saved, merged, data)),
-        )
-    if anew:
-        text = "new answers cannot be combined as logarithms, so everything was estimated anew"
-        diagnosis = replace(est.diagnosis, warnings=(*est.diagnosis.warnings, text))
-    else:
-        diagnosis = replace(est.diagnosis, why=saved.why, scale=saved.scale_why)
-    return replace(est, solution=replace(est.solution, diagnosis=diagnosis)), merged
+        whole = replace(saved.request, plan=replace(saved.request.plan, threads=threads))
+
+        def estimated(answers: Answers, saved: SavedState) -> Estimate:
+            choices = {} if anew else _kept_choices(saved, merged, data)
+            est = estimate_in_memory(answers, whole, data, bar, **choices)
+            if anew:
+                text = (
+                    "new answers cannot be combined as logarithms, so everything was estimated anew"
+                )
+                diagnosis = replace(est.diagnosis, warnings=(*est.diagnosis.warnings, text))
+            else:
+                diagnosis = replace(est.diagnosis, why=saved.why, scale=saved.scale_why)
+            return replace(est, solution=replace(est.solution, diagnosis=diagnosis))
+
+        est = estimated(merged.answers, saved)
+        if not anonymous:
+            return Updated(est, merged, est)
+        # Everything once more with pseudonyms: the state needs the ids, and what is shown must not have them.
+        answers, code = with_pseudonyms(merged.answers)
+        order = np.argsort(code)
+        facts = est.aggregate.facts
+        known = State(facts, saved.values, saved.step).extended(merged.answers.n_workers)
+        renamed = replace(saved, values={name: value[order] for name, value in known.items()})
+        whole = replace(whole, read=replace(whole.read, anonymous=True))
+        return Updated(est, merged, estimated(answers, renamed))
 
 
 # -- the state -----------------------------------------------------------------------------------------------

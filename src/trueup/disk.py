@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.request import CompareOnDiskKeywords, DiskKeywords
     from trueup.shrinkage import ShrinkRule
 
@@ -44,7 +44,7 @@ COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in IN_MEMORY)
 def estimate(
     source: Source,
     out: str | PathLike[str],
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
@@ -115,7 +115,7 @@ def estimate(
 @signature_with(KEYWORDS, COMPARE_OPTIONS)
 def compare(
     source: Source,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",

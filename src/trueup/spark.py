@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.request import CompareOnSparkKeywords, SparkKeywords
     from trueup.shrinkage import ShrinkRule
 
 #: Keywords of `trueup.estimate` that a cluster does not have.
-ON_THIS_MACHINE = ("panel", "wide", "sql", "threads")
+ON_THIS_MACHINE = ("panel", "anonymous", "wide", "sql", "threads")
 OPTIONS = tuple(name for name in KEYWORD_ONLY if name not in ON_THIS_MACHINE)
 COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in ON_THIS_MACHINE)
 
@@ -39,7 +39,7 @@ COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in ON_THIS_MACHINE
 @signature_with(KEYWORDS, OPTIONS)
 def estimate(
     frame: DataFrame,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
@@ -91,7 +91,7 @@ def estimate(
 @signature_with(KEYWORDS, COMPARE_OPTIONS)
 def compare(
     frame: DataFrame,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",

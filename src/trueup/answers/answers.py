@@ -126,6 +126,7 @@ class Answers:
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        anonymous: bool = False,
         read: Callable[..., Table] | None = None,
     ) -> Answers:
         """Make Answers of a long table with one answer per row.
@@ -144,6 +145,8 @@ class Answers:
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
             Known variance of each worker (or of some): a column, or worker id -> variance.
+        anonymous : bool
+            Replace the ids of the workers by pseudonyms, in random order.
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
@@ -157,7 +160,8 @@ class Answers:
             panel=panel,
             numbers=_number_columns(answer_variance, worker_variance),
         )
-        return cls(**build(table, duplicates, answer_variance, worker_variance))
+        fields = build(table, duplicates, answer_variance, worker_variance, anonymous=anonymous)
+        return cls(**fields)
 
     @classmethod
     def from_file(
@@ -212,6 +216,7 @@ class Answers:
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
+        anonymous: bool = False,
     ) -> Answers:
         """Make Answers of an array, workers x questions, NaN where there is no answer.
 
@@ -227,7 +232,7 @@ class Answers:
         from trueup.io.readers.matrix import matrix_table
 
         table = matrix_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance, anonymous=anonymous)
 
     @classmethod
     def from_sparse(
@@ -237,6 +242,7 @@ class Answers:
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
+        anonymous: bool = False,
     ) -> Answers:
         """Make Answers of a `scipy.sparse` matrix, workers x questions.
 
@@ -247,7 +253,7 @@ class Answers:
         from trueup.io.readers.matrix import sparse_table
 
         table = sparse_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance, anonymous=anonymous)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -390,9 +396,12 @@ def _build_matrix(
     table: Table,
     duplicates: Duplicates,
     worker_variance: Any,
+    *,
+    anonymous: bool,
 ) -> Answers:
     """Build from a table that carries the variances given as arrays."""
     columns = [
         name if name in table.numbers else None for name in ("answer_variance", "worker_variance")
     ]
-    return Answers(**build(table, duplicates, columns[0], columns[1] or worker_variance))
+    known = columns[1] or worker_variance
+    return Answers(**build(table, duplicates, columns[0], known, anonymous=anonymous))

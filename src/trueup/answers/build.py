@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from trueup.core.arrays import (
 )
 from trueup.errors import AnswersError, first_rows, marked_rows, quoted
 from trueup.io.read_options import check_reading
+from trueup.io.table import pseudonyms_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -42,8 +43,12 @@ def build(
     duplicates: Duplicates,
     answer_variance: str | None,
     worker_variance: Any,
+    *,
+    anonymous: bool = False,
 ) -> dict[str, Any]:
     """Sort encoded answers by question and worker, settle duplicates, centre the values.
+
+    With `anonymous`, workers have pseudonyms from here on: nothing later knows their ids.
 
     Returns
     -------
@@ -57,6 +62,8 @@ def build(
             remedy="Give the name of a column.",
         )
     check_reading(duplicates, answer_variance, worker_variance)
+    if anonymous:
+        table, worker_variance = _without_ids(table, worker_variance)
     question, worker, panels = _number(table)
     precision = _precision(table, answer_variance)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
@@ -103,6 +110,17 @@ def build(
             n_duplicates,
         ),
     }
+
+
+def _without_ids(table: Table, worker_variance: Any) -> tuple[Table, Any]:
+    """Number the workers anew, in random order, and let pseudonyms take the place of their ids."""
+    names, code = pseudonyms_of(table.worker_ids)
+    if hasattr(worker_variance, "items"):
+        given = dict(worker_variance.items())
+        known = zip(table.worker_ids.index_of(given).tolist(), given.values(), strict=True)
+        worker_variance = {names.name(int(code[old])): value for old, value in known if old >= 0}
+    worker = code[table.worker].astype(table.worker.dtype)
+    return replace(table, worker=worker, worker_ids=names), worker_variance
 
 
 class _Panels(NamedTuple):

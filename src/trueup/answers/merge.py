@@ -44,8 +44,13 @@ class Merged(NamedTuple):
     workers: int
 
 
-def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
-    """Fold new answers into old ones; what is new comes last, in the order of first appearance."""
+def merge(
+    old: Answers, new: Answers, duplicates: Repeated = "error", *, anonymous: bool = False
+) -> Merged:
+    """Fold new answers into old ones; what is new comes last, in the order of first appearance.
+
+    With `anonymous`, messages name no worker.
+    """
     question, question_ids = joined(old.question_ids, new.question_ids, "question")
     worker, worker_ids = joined(old.worker_ids, new.worker_ids, "worker")
     m, n = len(question_ids), len(worker_ids)
@@ -58,7 +63,8 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     keep_old, keep_new = None, np.ones(len(again), dtype=bool)
     if again.any():
         if duplicates in ("error", "mean"):
-            raise _repeated(question_ids, worker_ids, new_key[again], n)
+            named = None if anonymous else worker_ids
+            raise _repeated(question_ids, named, new_key[again], n)
         if duplicates == "first":
             keep_new = ~again
         else:
@@ -144,10 +150,13 @@ def _places(old: Answers, keys: Ints, question: Ints, n: int) -> tuple[Ints, Boo
     return place, again
 
 
-def _repeated(questions: Ids, workers: Ids, keys: Ints, n: int) -> AnswersError:
+def _repeated(questions: Ids, workers: Ids | None, keys: Ints, n: int) -> AnswersError:
     first = keys[:NAMED]
-    pairs = zip(workers.tolist(first % n), questions.tolist(first // n), strict=True)
-    named = ", ".join(f"worker {quoted(w)} on question {quoted(q)}" for w, q in pairs)
+    names = [f"question {quoted(name)}" for name in questions.tolist(first // n)]
+    if workers is not None:
+        who = workers.tolist(first % n)
+        names = [f"worker {quoted(w)} on {q}" for w, q in zip(who, names, strict=True)]
+    named = ", ".join(names)
     return AnswersError(
         f"{len(keys):,} of the new answers were given before, first {named}.",
         argument="duplicates",

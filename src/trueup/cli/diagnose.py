@@ -50,6 +50,7 @@ def diagnose(
         Where the single answers that do not fit go.
     """
     from trueup._diagnose import diagnose_all
+    from trueup.cli.own_method import load_method
     from trueup.cli.run import inputs, read
     from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
@@ -67,11 +68,12 @@ def diagnose(
     outputs = {"--workers": workers, "--pairs": pairs, "--odd-answers": odd_answers}
     check_outputs(outputs, TABLES, inputs=inputs(file))
     given: dict[str, Any] = {} if options is None else options.given
-    request = Request.of("diagnose", file, method=method, seed=seed, **given)
+    algorithm = load_method(method)
+    request = Request.of("diagnose", file, method=algorithm, seed=seed, **given)
     answers = read(file, request)
     findings = diagnose_all(
         answers,
-        method,
+        algorithm,
         target_se=target_se,
         panels=resamples,
         seed=seed,

@@ -50,6 +50,7 @@ def estimate(
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
+    from trueup.result.save import anonymous_state
 
     where = where or EngineOptions()
     given: dict[str, Any] = {} if options is None else options.given
@@ -59,9 +60,13 @@ def estimate(
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    engine = where.choose(
-        file, {"--report": report, "--truth": truth, "--save": save}, request, out
-    )
+    blockers: dict[str, Any] = {"--report": report, "--truth": truth, "--save": save}
+    if where.engine == "spark":
+        blockers["--method FILE.py:CLASS"] = not isinstance(request.plan.method, str)
+        blockers["--anonymous"] = request.read.anonymous
+    if save is not None and request.read.anonymous:
+        raise anonymous_state()
+    engine = where.choose(file, blockers, request, out)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+CRLF = "\r\n"
 # Rows that are Python objects at a time.
 BATCH = 1 << 16
 # Answers are kept relative to a centre, which costs a digit; those people typed have fewer than these.
@@ -86,13 +87,22 @@ def answers_table(answers: Answers) -> Any:
 
 
 def _write_csv(table: Any, path: Path) -> None:
-    # The line ending is \r\n because only then does the csv module quote both of its characters inside a text.
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(_LineFeeds(file), lineterminator=CRLF)
         writer.writerow(table.column_names)
         for batch in table.to_batches(max_chunksize=BATCH):
             columns = [map(_plain, column.to_pylist()) for column in batch.columns]
             writer.writerows(zip(*columns, strict=True))
+
+
+class _LineFeeds:
+    """End rows with a line feed; the csv module quotes all line ends in a text only if its own is CRLF."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row.removesuffix(CRLF) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -35,7 +35,7 @@ def update(
         What to do when a worker answers a question again: replace puts the new answer in the place of the one before,
         first keeps that one, mean makes one of several new answers.
     state_out
-        Where the new state goes instead, a .trueup file.
+        Where the new state goes instead, a .trueup file; it keeps the ids of the workers, with --anonymous too.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
@@ -61,7 +61,7 @@ def update(
     check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
     opened = OpenedState.of(state)
     with shown_warnings():
-        est, merged = updated(opened.saved, file, duplicates, given, progress=True)
+        saved, merged, est = updated(opened.saved, file, duplicates, given, progress=True)
     contents: dict[Path, Any] = {
         path: result_table(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
@@ -69,7 +69,7 @@ def update(
     }
     if report is not None:
         contents[report] = lambda path: est.report(path, command=command_line())
-    contents[target] = est.save
+    contents[target] = saved.save
     added = {
         "answers": merged.added,
         "repeated": merged.repeated,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trueup.core.keywords import keyword
+from trueup.core.parameters import yes_or_no
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ class ReadOptions:
         None, "Query to run on FILE, a DuckDB or SQLite database, which is only read.", str | None
     )
 
+    anonymous: bool = keyword(
+        False,
+        'Show pseudonyms for the workers ("worker 1", "worker 2", ..., in random order) instead of their ids.',
+        bool,
+    )
+
+    def __post_init__(self) -> None:
+        yes_or_no("anonymous", self.anonymous)
+
     @property
     def file_options(self) -> dict[str, Any]:
         """The options of files that were given."""
@@ -61,8 +71,9 @@ class ReadOptions:
 
     @property
     def given(self) -> dict[str, Any]:
-        """All options that are not None."""
+        """All options that are not None; `anonymous` only where it is asked for."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["anonymous"] = self.anonymous or None
         return {name: value for name, value in values.items() if value is not None}
 
 

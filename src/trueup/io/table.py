@@ -72,6 +72,49 @@ class Ids:
         return series.sort_order(self.values)
 
 
+class Pseudonyms(Ids):
+    """Names that stand for ids and tell nothing of them: "worker 1", "worker 2", ...
+
+    They keep the order of what they stand for, so that random splits of the workers, which are drawn over their order,
+    give the same numbers as with the ids.
+
+    Parameters
+    ----------
+    values
+        The pseudonyms.
+    rank
+        Place of what each of them stands for among all ids in order.
+    """
+
+    __slots__ = ("rank",)
+
+    def __init__(self, values: series.Series, rank: NDArray[np.int64]) -> None:
+        super().__init__(values)
+        self.rank = rank
+
+    def take(self, indices: Indices) -> Pseudonyms:
+        """Return the pseudonyms of these codes, in this order."""
+        return Pseudonyms(super().take(indices).values, self.rank[indices])
+
+    def sort_order(self) -> NDArray[np.int64]:
+        """Return the codes in rising order of what they stand for."""
+        return np.argsort(self.rank, kind="stable")
+
+
+def pseudonyms_of(ids: Ids) -> tuple[Pseudonyms, NDArray[np.int64]]:
+    """Return pseudonyms in an order that nobody can guess, and the new code of each old one.
+
+    The order is drawn from the randomness of the operating system, and another one each time.
+    """
+    n = len(ids)
+    order = np.random.default_rng().permutation(n)  # the old code of each new one
+    code, rank = np.empty((2, n), dtype=np.int64)
+    code[order] = np.arange(n)
+    rank[ids.sort_order()] = np.arange(n)
+    names = np.array([f"worker {number}" for number in range(1, n + 1)], dtype=object)
+    return Pseudonyms(names, rank[order]), code
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Answers, one entry per row that has an answer.

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trueup.errors import TrueupError, quoted
 from trueup.io.atomic import atomic_write
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
     from trueup.report.parts import Part
 
-# How a finding stands to its claim: a sign and a word, so that nobody needs to see the colour.
-MARKS = {
+#: How a finding stands to its claim; None: it holds in part.
+Holds: TypeAlias = bool | Literal["not run"] | None
+# How that is shown: a sign and a word, so that nobody needs to see the colour.
+MARKS: dict[Holds, tuple[str, str, str]] = {
     True: ("yes", "✓", "holds"),
     False: ("no", "✗", "does not hold"),
     None: ("partly", "◐", "holds in part"),
+    "not run": ("open", "–", "not run"),
 }
 NO_SCRIPT = "Charts need JavaScript; the numbers behind them are in the tables."
 
@@ -106,8 +109,8 @@ class Section:
         An empty line in the text begins a new paragraph.
     claim, verdict : str
         What the paper says, and what we find.
-    holds : bool, optional
-        Whether the claim holds; None with a verdict: in part.
+    holds : bool, None or "not run"
+        Whether the claim holds; None with a verdict: in part; "not run": nobody looked.
     parts : sequence
         Cards, lists and the like, see `trueup.report.parts`; they come before figures and tables.
     figures, tables : sequences
@@ -118,7 +121,7 @@ class Section:
     title: str
     claim: str = ""
     verdict: str = ""
-    holds: bool | None = None
+    holds: Holds = None
     text: str = ""
     figures: Sequence[Figure] = ()
     tables: Sequence[PageTable] = ()

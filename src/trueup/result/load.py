@@ -170,7 +170,7 @@ def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
         variance = arrays["given_variance"] if given else float(variance["number"])
         check(np.min(variance) >= 0 and np.isfinite(variance).all(), "its variances")
     check(set(about) == set(PLAN) - {"variance", "threads"}, "its request")
-    check(set(meta["read"]) == set(READING), "its request")
+    check(set(meta["read"]) == set(READING) - {"anonymous"}, "its request")
     plan = Plan(**{name: read_value(name, text) for name, text in about.items()}, variance=variance)
     read = ReadOptions(**{name: read_value(name, text) for name, text in meta["read"].items()})
     check(plan.seed < 2**63 and plan.max_iter < 2**63, "its request")

@@ -12,6 +12,7 @@ from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
 from trueup.io.plain_ids import pack
+from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
 from trueup.request import PLAN, READING
 from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described, written
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
     """Write an estimate to a file, which `trueup.load` reads and `trueup.update` continues from."""
     state = SavedState.of(est)
+    if isinstance(state.answers.worker_ids, Pseudonyms):
+        raise anonymous_state()
     aggregate, answers, plan = est.aggregate, state.answers, state.request.plan
     variance, variance_array = _variance(plan.variance)
     covariates = state.data.covariates
@@ -49,7 +52,11 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
             "variance": variance,
         },
-        "read": {name: written(name, getattr(state.request.read, name)) for name in READING},
+        "read": {
+            name: written(name, getattr(state.request.read, name))
+            for name in READING
+            if name != "anonymous"  # never of what is saved
+        },
         "source": _source(state.request.source),
         "covariates": None if covariates is None else list(covariates.names),
         "found": {
@@ -78,6 +85,16 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
         **variance_array,
     }
     return write_archive(path, FORMAT, VERSION, meta, arrays)
+
+
+def anonymous_state() -> TrueupError:
+    """Return the error for a state of workers with pseudonyms."""
+    return TrueupError(
+        "save: the workers are anonymous, and new answers of a worker could not be told to be by the same one.",
+        remedy="Leave out "
+        + option("anonymous", None)
+        + ", and pass it where the state is updated: what is shown then has pseudonyms.",
+    )
 
 
 def _text(number: Any) -> str:

@@ -67,6 +67,7 @@ class IntakeOptions:
             "sep": self.layout.sep,
             "decimal": self.layout.decimal,
             "encoding": self.layout.encoding,
+            "anonymous": read.anonymous,
         }
 
 
