@@ -175,17 +175,27 @@ def warn(text: str) -> None:
     warnings.warn(text, TrueupWarning, stacklevel=level)
 
 
+def cut(text: str, longest: int) -> str:
+    """Leave out the middle of a long text: long ids often differ at their end.
+
+    >>> cut("a" * 20 + "b" * 20, 12)
+    'aaaaaaa…bbbb'
+    """
+    tail = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
 def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
     r"""Write a value so that it stays on one line and is short.
 
     Examples
     --------
     >>> print(quoted("two\nlines"), quoted(3), quoted("x" * 50))
-    "two\nlines" 3 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    "two\nlines" 3 "xxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxx"
     """
     text = value if isinstance(value, str) else repr(value)
     if len(text) > longest:
-        text = text[: longest - 1] + "…"
+        text = cut(text, longest)
     if isinstance(value, str):
         text = text.replace("\\", "\\\\").replace('"', '\\"')
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

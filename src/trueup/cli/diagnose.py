@@ -19,12 +19,12 @@ def diagnose(
     seed: Whole = 0,
     workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
     pairs: Path | None = None,
-    odd_answers: Path | None = None,
+    answers: Path | None = None,
     options: ReadingOptions | None = None,
 ) -> None:
     """Tell in words, with the numbers, what stands out about workers and questions.
 
-    Workers who are noisy, biased, constant or err together; single answers that do not fit; questions that need another
+    Workers who are noisy, biased, constant or err together; suspicious answers; questions that need another
     rater; how well workers agree (ICC, Krippendorff's alpha); and whether a second step helps here: the paper's
     condition, alpha* and expected gain.
 
@@ -46,13 +46,13 @@ def diagnose(
         Where the table of the workers goes: .csv, .parquet or .json.
     pairs
         Where the pairs of workers who err together go.
-    odd_answers
-        Where the single answers that do not fit go.
+    answers
+        Where suspicious answers go, typing errors for example.
     """
     from trueup._diagnose import diagnose_all
     from trueup.cli.own_method import load_method
     from trueup.cli.run import inputs, read
-    from trueup.cli.tables import write_files
+    from trueup.cli.tables import suspicious_table, write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
     from trueup.io.formats import TABLES
@@ -65,14 +65,13 @@ def diagnose(
         raise TrueupError(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
         )
-    outputs = {"--workers": workers, "--pairs": pairs, "--odd-answers": odd_answers}
+    outputs = {"--workers": workers, "--pairs": pairs, "--answers": answers}
     check_outputs(outputs, TABLES, inputs=inputs(file))
     given: dict[str, Any] = {} if options is None else options.given
     algorithm = load_method(method)
     request = Request.of("diagnose", file, method=algorithm, seed=seed, **given)
-    answers = read(file, request)
     findings = diagnose_all(
-        answers,
+        read(file, request),
         algorithm,
         target_se=target_se,
         panels=resamples,
@@ -83,7 +82,7 @@ def diagnose(
     )
     tables = {workers: findings.workers.workers}
     tables[pairs] = None if findings.correlated is None else findings.correlated.pairs
-    tables[odd_answers] = None if findings.answers is None else findings.answers.frame
+    tables[answers] = suspicious_table(findings)
     contents = {
         path: table for path, table in tables.items() if path is not None and table is not None
     }

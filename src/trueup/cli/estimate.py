@@ -15,7 +15,10 @@ def estimate(
     *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
+    answers: Path | None = None,
     report: Path | None = None,
+    title: str | None = None,
+    unit: str | None = None,
     save: Path | None = None,
     truth: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
@@ -34,8 +37,14 @@ def estimate(
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
         Where the verdict on each worker goes: .csv, .parquet or .json.
+    answers
+        Where suspicious answers go, typing errors for example: .csv, .parquet or .json.
     report
         Where a report for people goes, one .html file that works offline.
+    title
+        Title of the report.
+    unit
+        Unit of the answers, shown in the report: cm, EUR, points.
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
     truth
@@ -44,9 +53,9 @@ def estimate(
         What is printed: text for people, json for machines.
     """
     from trueup._compare import truth_request
-    from trueup.cli.run import command_line, inputs, run_estimate
+    from trueup.cli.run import check_report_texts, command_line, inputs, run_estimate
     from trueup.cli.summary import document, known_truth, summary
-    from trueup.cli.tables import result_table, write_files
+    from trueup.cli.tables import result_table, suspicious_file, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -57,8 +66,9 @@ def estimate(
     request = Request.of("estimate", file, **given)
     truths = truth_request(truth, request)
     taken = inputs(file, request.question_data, truths)
-    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
+    check_outputs({"--out": out, "--workers": workers, "--answers": answers}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
+    check_report_texts(report, title, unit)
     check_outputs({"--save": save}, STATES, inputs=taken)
     blockers: dict[str, Any] = {"--report": report, "--truth": truth, "--save": save}
     if where.engine == "spark":
@@ -75,8 +85,12 @@ def estimate(
             contents[out] = result_table(est, "questions", out)
         if workers is not None:
             contents[workers] = result_table(est, "workers", workers)
+        if answers is not None:
+            contents[answers] = suspicious_file(est.findings, answers)
         if report is not None:
-            contents[report] = lambda path: est.report(path, command=command_line(), truth=known)
+            contents[report] = lambda path: est.report(
+                path, command=command_line(), truth=known, title=title, unit=unit
+            )
         if save is not None:
             contents[save] = est.save
         # All that takes time comes before the files: an interrupt then leaves none.

@@ -110,6 +110,15 @@ def inputs(file: str, *requests: QuestionDataRequest) -> list[Path]:
     return [*([] if file == "-" else find_paths(file).paths), *others]
 
 
+def check_report_texts(report: Path | None, title: str | None, unit: str | None) -> None:
+    """Check that texts for a report come with a report."""
+    for name, text in (("--title", title), ("--unit", unit)):
+        if text is not None and report is None:
+            raise TrueupError(
+                f"{name}: found {quoted(text)}, but no report is written. Add --report report.html."
+            )
+
+
 def command_line() -> str:
     """Return the command line as it was typed."""
     return shlex.join(["trueup", *sys.argv[1:]])

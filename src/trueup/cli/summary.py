@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.core.arrays import Floats
+    from trueup.findings.collection import Findings
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.io.question_data import QuestionDataRequest
     from trueup.result.estimate import Estimate
 
 #: Questions and workers that are shown.
 SHOWN = 10
+#: Suspicious answers that are shown.
+FIRST = 3
 #: Pairs of workers that are named.
 PAIRS = 3
 #: Rows that could not be used and are shown.
@@ -74,6 +77,8 @@ def summary(est: Estimate, truth: Floats | None = None, written: Path | None = N
     lines += ["", *_least_certain(est, written)]
     if est.problem.n_panels == 1:
         lines += ["", *_workers(est)]
+        if est.findings.answers is not None:
+            lines += ["", "Suspicious answers", *suspicious_answers(est.findings)]
     return "\n".join(lines)
 
 
@@ -168,6 +173,13 @@ def _workers(est: Estimate) -> list[str]:
     return ["Workers", *(f"  {line}" for line in (*str(table).splitlines(), *pairs))]
 
 
+def suspicious_answers(findings: Findings) -> list[str]:
+    """Return the first suspicious answers, a line each; nothing where no question has three answers."""
+    return (
+        [] if findings.answers is None else [f"  {line}" for line in findings.answers.lines(FIRST)]
+    )
+
+
 def _err_together(correlated: CorrelatedWorkers, *, pooled: bool) -> list[str]:
     """Name the pairs of workers who are not independent, if there are any."""
     count, found = len(correlated), correlated.found
@@ -192,7 +204,7 @@ def document(
     est: Estimate, truth: Floats | None = None, written: Path | None = None, **more: Any
 ) -> str:
     """Return everything as JSON, and what else there is to say."""
-    from trueup.cli.tables import result_rows
+    from trueup.cli.tables import result_rows, suspicious_table
 
     problem = est.problem
     content: dict[str, Any] = {
@@ -218,6 +230,8 @@ def document(
     else:
         content["questions_file"] = str(written)
     content["workers"] = result_rows(est, "workers").to_pylist()
+    if problem.n_panels == 1:
+        content["suspicious_answers"] = suspicious_table(est.findings).to_pylist()
     content |= more
     if truth is not None:
         content["against_truth"] = errors(est, truth)

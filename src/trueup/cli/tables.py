@@ -9,11 +9,13 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.core.libraries import need
+from trueup.findings.answers import empty_frame
 from trueup.io.atomic import atomic_write, errors_name
 from trueup.io.frames_out import make_frame
 from trueup.result.tables import question_frame, worker_frame
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers.answers import Answers
+    from trueup.findings.collection import Findings
     from trueup.result.estimate import Estimate
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -69,6 +72,18 @@ def result_table(est: Estimate, part: str, path: Path) -> Any:
         "assumptions": about.assumptions,
         part: rows.to_pylist(),
     }
+
+
+def suspicious_table(findings: Findings) -> Any:
+    """Return the suspicious answers as a pyarrow table; it is empty where none can be known."""
+    answers = findings.answers
+    return empty_frame("pyarrow") if answers is None else replace(answers, kind="pyarrow").frame
+
+
+def suspicious_file(findings: Findings, path: Path) -> Any:
+    """Return the suspicious answers for a file."""
+    rows = suspicious_table(findings)
+    return rows.to_pylist() if path.suffix.lower() == ".json" else rows
 
 
 def answers_table(answers: Answers) -> Any:

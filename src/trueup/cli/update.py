@@ -18,6 +18,8 @@ def update(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
     report: Path | None = None,
+    title: str | None = None,
+    unit: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: UpdateOptions | None = None,
 ) -> None:
@@ -42,11 +44,15 @@ def update(
         Where the verdict on each worker goes: .csv, .parquet or .json.
     report
         Where a report for people goes, one .html file that works offline.
+    title
+        Title of the report.
+    unit
+        Unit of the answers, shown in the report: cm, EUR, points.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._update import OpenedState, updated
-    from trueup.cli.run import command_line, inputs, shown_warnings
+    from trueup.cli.run import check_report_texts, command_line, inputs, shown_warnings
     from trueup.cli.summary import document, summary
     from trueup.cli.tables import result_table, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
@@ -59,6 +65,7 @@ def update(
     check_outputs({"STATE" if state_out is None else "--state-out": target}, STATES, inputs=taken)
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
     check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
+    check_report_texts(report, title, unit)
     opened = OpenedState.of(state)
     with shown_warnings():
         saved, merged, est = updated(opened.saved, file, duplicates, given, progress=True)
@@ -68,7 +75,9 @@ def update(
         if path is not None
     }
     if report is not None:
-        contents[report] = lambda path: est.report(path, command=command_line())
+        contents[report] = lambda path: est.report(
+            path, command=command_line(), title=title, unit=unit
+        )
     contents[target] = saved.save
     added = {
         "answers": merged.added,

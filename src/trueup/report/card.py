@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, table
-from trueup.report.sections.report_data import ReportData, named
+from trueup.report.sections.report_data import ReportData
 from trueup.result.text import interval_columns
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def card(est: Estimate) -> str:
         *(text for text in (about.pooling, about.second_step, about.target, about.gold) if text),
     ]
     first = np.arange(min(SHOWN, data.m))
-    names = named(data.questions(first))
+    names = data.question_cells(first)
     intervals = {
         title: _intervals(data, getattr(est, low)[first], getattr(est, high)[first])
         for title, (low, high) in interval_columns(est).items()

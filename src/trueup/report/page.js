@@ -31,14 +31,18 @@
   }
 
   async function draw(chart) {
-    const width = chart.place.clientWidth;
+    // In a closed fold a chart is drawn as wide as the page, so that it is there when the fold opens, or on paper.
+    const visible = chart.place.clientWidth;
+    const width = visible || document.querySelector("main").clientWidth;
     if (!width || width === chart.width) return;
     chart.width = width;
     if (chart.drawn) chart.drawn.finalize();
     const axis = { ...config.axis, labelLimit: Math.min(config.axis.labelLimit, Math.round(width * 0.3)) };
     const legend = { ...config.legend, columns: Math.max(1, Math.floor(width / ENTRY)), labelLimit: ENTRY - 30 };
     try {
-      chart.drawn = await vegaEmbed(chart.place, fit(read(chart.place.dataset.spec), width), {
+      const spec = fit(read(chart.place.dataset.spec), width);
+      if (!visible && spec.width === "container") spec.width = width;
+      chart.drawn = await vegaEmbed(chart.place, spec, {
         mode: "vega-lite",
         actions: false,
         renderer: "svg",

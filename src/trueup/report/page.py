@@ -91,12 +91,15 @@ class Figure:
         How to read it.
     table : PageTable, optional
         The numbers behind it, folded away.
+    about : str
+        What is drawn, of how many, and the level of intervals: together with the title a caption to quote.
     """
 
     title: str
     chart: Any
     note: str = ""
     table: PageTable | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class Section:
     figures, tables : sequences
     closing : sequence
         Parts that come after figures and tables.
+    fold : str
+        What a reader opens to see it all; empty: it is open.
     """
 
     title: str
@@ -127,6 +132,7 @@ class Section:
     tables: Sequence[PageTable] = ()
     parts: Sequence[Part] = ()
     closing: Sequence[Part] = ()
+    fold: str = ""
 
 
 def write_page(
@@ -241,20 +247,26 @@ def _section(section: Section, id_: str, numbers: Iterator[int]) -> str:
     ]
     if says:
         parts.append(f'<dl class="claim">{"".join(says)}</dl>')
+    if section.fold:
+        parts.append(f'<details class="fold"><summary>{escape(section.fold)}</summary>')
     parts.append(markup.paragraphs(section.text))
     parts += [part_html(part) for part in section.parts]
     parts += [_figure(figure, next(numbers)) for figure in section.figures]
     parts += [_table(table) for table in section.tables]
     parts += [part_html(part) for part in section.closing]
-    return "\n".join(part for part in (*parts, "</section>") if part)
+    end = "</details></section>" if section.fold else "</section>"
+    return "\n".join(part for part in (*parts, end) if part)
 
 
 def _figure(figure: Figure, number: int) -> str:
     spec = script_json(spec_of(figure.chart, figure.title))
+    about = f' <span class="about">{escape(figure.about)}</span>' if figure.about else ""
+    label = escape(f"{figure.title} {figure.about}".strip(), quote=True)
     parts = [
         f'<figure id="figure.{number}">',
-        f"<figcaption><b>Figure {number}.</b> {escape(figure.title)}</figcaption>",
-        f'<div class="chart" data-spec="spec.{number}"><noscript>{NO_SCRIPT}</noscript></div>',
+        f"<figcaption><b>Figure {number}.</b> {escape(figure.title)}{about}</figcaption>",
+        f'<div class="chart" role="img" aria-label="{label}" data-spec="spec.{number}">',
+        f"<noscript>{NO_SCRIPT}</noscript></div>",
         f'<script type="application/json" id="spec.{number}">{spec}</script>',
         f'<div class="note">{markup.paragraphs(figure.note)}</div>' if figure.note else "",
     ]
@@ -277,4 +289,5 @@ def _rows(table: PageTable) -> str:
         rows = markup.table(table.columns, table.rows, compact=True)
         box = f'<div class="wide tall" tabindex="0" role="region" aria-label="{label}">{rows}</div>'
         return f'<div class="data" data-search="{escape(table.search, quote=True)}">{box}</div>'
-    return f'<div class="wide" tabindex="0">{markup.table(table.columns, table.rows)}</div>'
+    rows = markup.table(table.columns, table.rows)
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">{rows}</div>'

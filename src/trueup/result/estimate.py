@@ -213,12 +213,18 @@ class Estimate:
     # -- for people ----------------------------------------------------------------------------------
 
     def report(
-        self, path: str | PathLike[str], *, command: str | None = None, truth: Any = None
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        unit: str | None = None,
+        command: str | None = None,
+        truth: Any = None,
     ) -> Path:
         """Write a report for people: one HTML file that works offline. See `trueup.report.write.write_report`."""
         from trueup.report.write import write_report
 
-        return write_report(self, path, command=command, truth=truth)
+        return write_report(self, path, title=title, unit=unit, command=command, truth=truth)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write this to a file, which `trueup.load` reads and `trueup.update` continues from.

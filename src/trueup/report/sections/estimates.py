@@ -13,13 +13,13 @@ from trueup.report.markup import Rounded
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import (
     HALF,
+    IN_TOOLTIP,
     MOST_DRAWN,
     MOST_ROWS,
     ON_AXIS,
     ROWS_OF_MORE,
     ReportData,
     extremes,
-    named,
     percent,
 )
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
@@ -71,6 +71,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
     still = STILL * float(np.nanmax(ends) - np.nanmin(ends))
     rows = chart_parts.records(
         q=data.questions(indices, ON_AXIS),
+        id=data.questions(indices, IN_TOOLTIP),
         estimate=value,
         base=base,
         low=low,
@@ -104,7 +105,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         bar = chart_parts.interval_bar(strokeWidth=7, color=chart_parts.BLUE, **clip)
         layers.insert(0, chart_parts.layer(bar, x=x_low, x2={"field": "high"}))
     tooltip = [
-        chart_parts.name("q", "question"),
+        chart_parts.name("id", "question"),
         chart_parts.quantity("estimate", digits=data.digits),
         *chart_parts.interval_tooltip(data.percent, data.digits),
         chart_parts.quantity("base", BEFORE, data.digits),
@@ -131,21 +132,24 @@ def _hues() -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _intervals_figure(data: ReportData) -> Figure:
     est = data.est
-    low, high = data.say(est.estimate.min()), data.say(est.estimate.max())
+    low, high = data.say(est.estimate.min()), data.say_value(est.estimate.max())
     title = f"The estimates range from {low} to {high}"
     if data.knows_intervals:
         whose = "truth" if TruthReach(data).merged else "consensus"
         title += f"; the typical interval for the {whose} is {data.say_margin(data.typical_margin)}"
     moved = float(np.median(np.abs(data.moved / est.base if data.is_relative else data.moved)))
     if moved > 0:
-        size = percent(moved) if data.is_relative else data.say_size(moved)
+        size = percent(moved) if data.is_relative else data.say_length(moved)
         title += f" and the typical move by the second step is {size}"
     note = "Sorted by estimate. Hover or tap for the numbers; the table below lists them all."
     if data.m > MOST_DRAWN:
         others = f"{HALF} others that moved most" if data.moved.any() else f"first {HALF} others"
         shown = f"the {HALF} least certain and the {others} are shown"
         note = f"Of {data.m:,} questions, {shown}. {note}"
-    return Figure(f"{title}.", estimates_chart(data), note)
+    about = f"Estimates of {counted(data.m, 'question')}"
+    if data.knows_intervals:
+        about += f" with {data.percent} intervals for {'the truth' if TruthReach(data).merged else 'the consensus'}"
+    return Figure(f"{title}.", estimates_chart(data), note, about=f"{about}; {data.basis}.")
 
 
 def _histogram_figure(data: ReportData) -> Figure:
@@ -186,7 +190,7 @@ def _histogram_figure(data: ReportData) -> Figure:
         "layer": [bars, chart_parts.layer(steps, outline, x=x, y=y_before, color=before_hue)],
     }
     spread = float(np.std(after)), float(np.std(before))
-    title = f"Half of the estimates are below {data.say(float(np.median(est.estimate)))}"
+    title = f"Half of the estimates are below {data.say_value(float(np.median(est.estimate)))}"
     ratio = spread[0] / spread[1] if np.isfinite(spread).all() and min(spread) > 0 else 1.0
     if abs(ratio - 1.0) > 0.005:
         word = "smaller" if ratio < 1.0 else "larger"
@@ -198,7 +202,8 @@ def _histogram_figure(data: ReportData) -> Figure:
     lines = list(zip(spans, *counts, strict=True))
     numbers = PageTable("Numbers", ["values", BEFORE, AFTER], lines)
     note = f"Filled: the estimates. Outline: before the second step.{bins.note}"
-    return Figure(title, spec, note, numbers)
+    about = f"Histogram of {counted(data.m, 'estimate')}, before and after the second step; {data.basis}."
+    return Figure(title, spec, note, numbers, about)
 
 
 def question_table(data: ReportData) -> PageTable:
@@ -222,7 +227,7 @@ def question_table(data: ReportData) -> PageTable:
         "moved by": data.moved,
     }
     columns: dict[str, list[Any]] = {
-        "question": list(named(data.questions(indices))),
+        "question": list(data.question_cells(indices)),
         **{title: list(data.rounded(values[indices])) for title, values in in_answer_units.items()},
         "shrinkage": [Rounded(share, 2) for share in est.shrinkage[indices].tolist()],
         "answers": data.problem.counts[indices].tolist(),
@@ -234,6 +239,8 @@ def question_table(data: ReportData) -> PageTable:
         " Aggregate: the estimate before the second step. Shrinkage: how far the second step moved it toward "
         f"{est.second_step.target}, from 0 (not at all) to 1 (all the way)."
     )
+    if data.unit_name:
+        note += f" Unit: {data.unit_name}."
     if two:
         note += " Lower, upper: the interval for the consensus. Truth lower, truth upper: that for the truth."
     rows = list(zip(*columns.values(), strict=True))

@@ -11,7 +11,7 @@ from trueup.report import chart_parts
 from trueup.report.page import Figure, Section
 from trueup.report.parts import Fold, Points
 from trueup.report.sections.public_crowds import CROWDS, FAMILIES
-from trueup.report.sections.report_data import ON_AXIS, sentence
+from trueup.report.sections.report_data import IN_TOOLTIP, ON_AXIS, sentence
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
@@ -137,7 +137,10 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
     if data.truth is not None and np.isfinite(columns["known"]).any():
         names["_known"], hues["_known"] = KNOWN, chart_parts.RED
     rows = chart_parts.records(
-        q=data.questions(indices, ON_AXIS), **columns, answers=data.problem.counts[indices]
+        q=data.questions(indices, ON_AXIS),
+        id=data.questions(indices, IN_TOOLTIP),
+        **columns,
+        answers=data.problem.counts[indices],
     )
     ends = np.concatenate(list(columns.values()))
     positions = {name: chart_parts.position(data, f"value ({data.unit})", name) for name in columns}
@@ -183,7 +186,7 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
         mark = chart_parts.dot(60, shape="diamond", **clip)
         layers.append(chart_parts.layer(mark, x=positions["known"], color=hue("_known")))
     tooltip = [
-        chart_parts.name("q", "question"),
+        chart_parts.name("id", "question"),
         chart_parts.quantity("estimate", digits=data.digits),
         chart_parts.quantity("truth_low", f"truth, {data.percent} from", data.digits),
         chart_parts.quantity("truth_high", "to", data.digits),
@@ -240,4 +243,10 @@ def _figure(data: ReportData, reach: TruthReach) -> Figure:
         note += " What lies far out is cut off."
     if data.is_gold.any():
         note += " Questions whose truth was given are left out."
-    return Figure(title, chart, note)
+    kinds = (
+        "intervals for the truth"
+        if reach.merged
+        else "intervals for the consensus and for the truth"
+    )
+    about = f"{data.percent} {kinds} of {counted(len(chart['data']['values']), 'question')}; {data.basis}."
+    return Figure(title, chart, note, about=about)

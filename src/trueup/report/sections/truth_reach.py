@@ -92,7 +92,8 @@ class TruthReach:
         return f"{sign}{self._say(self.half_width)}"
 
     def _say(self, value: float) -> str:
-        return f"a factor of {self.size(value)}" if self.data.in_logarithms else self.size(value)
+        size = self.size(value)
+        return f"a factor of {size}" if self.data.in_logarithms else self.data.with_unit(size)
 
     def size(self, value: float) -> str:
         """Write a distance in answer units, or a factor without that word; small factors have a digit more."""
