@@ -57,7 +57,10 @@ OUTPUTS = {
         "-o out.parquet --workers w.csv --report r.html --truth truth.csv",
         "-o out.parquet --workers w.json --format json",
     ],
-    "diagnose": ["--workers w.csv --pairs p.csv --odd-answers o.csv"],
+    "diagnose": [
+        "--workers w.csv --pairs p.csv --odd-answers o.csv --questions n.csv --report d.html",
+        "--workers w.json --format json",
+    ],
     "compare": ["--method mean --method native -o c.csv", "--method mean --format json"],
 }
 
