@@ -37,6 +37,7 @@ from trueup.result.state import SavedState
 if TYPE_CHECKING:
     from os import PathLike
 
+    from trueup.algorithms.registry import Method
     from trueup.answers.merge import Merged
     from trueup.io.question_data import QuestionData
     from trueup.request import UpdateKeywords
@@ -58,6 +59,7 @@ def update(
     *,
     duplicates: Repeated = "error",
     save: bool | str | PathLike[str] = True,
+    method: Method | None = None,
     progress: bool = False,
     **keywords: Unpack[UpdateKeywords],
 ) -> Estimate:
@@ -79,6 +81,8 @@ def update(
     save : bool or path
         Where the new state goes: True, to the file it came from, which stays whole if anything fails; False, nowhere;
         or another file. An Estimate is written only where a path is given.
+    method : Algorithm or function, optional
+        The method of a state that was made with a class or function of your own, which it does not hold.
     groups, covariates, gold
         What is known of new questions, as for `estimate`; questions in an order are those of the new answers for
         covariates and all questions for the others. Of old questions it takes the place of what was known.
@@ -102,7 +106,7 @@ def update(
     if not isinstance(duplicates, str) or duplicates not in REPEATED:
         known = ", ".join(f'"{word}"' for word in REPEATED)
         raise TrueupError(f"{quoted(duplicates)} is not one of {known}.", argument="duplicates")
-    opened = OpenedState.of(state)
+    opened = OpenedState.of(state, method)
     found = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
     if save is True:
         opened.write(found.est)
@@ -190,16 +194,22 @@ class OpenedState:
     stamp: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, state: Any) -> OpenedState:
+    def of(cls, state: Any, method: Method | None = None) -> OpenedState:
         """Read a state from a file, or take it from an estimate."""
         if isinstance(state, Estimate):
+            if method is not None:
+                raise TrueupError(
+                    "an estimate knows its method, and continues with it.",
+                    argument="method",
+                    remedy="Leave it out.",
+                )
             return cls(SavedState.of(state))
         if not isinstance(state, str | os.PathLike):
             raise TrueupError(
                 f"state: found {quoted(type(state).__name__)}. Give the file that est.save wrote, or an estimate."
             )
         stamp = _stamp(state)  # before reading: who writes meanwhile is noticed
-        return cls(read_state(state), state, stamp)
+        return cls(read_state(state, method), state, stamp)
 
     def write(self, est: Estimate) -> None:
         """Write the new state where the old one came from."""

@@ -78,13 +78,11 @@ def test_variances_of_answers_are_refused() -> None:
         trueup.estimate(MATRIX, method=low, answer_variance=np.ones(MATRIX.shape))
 
 
-def test_it_is_compared_and_printed_but_not_saved(tmp_path: Path) -> None:
+def test_it_is_compared_and_printed() -> None:
     board = trueup.compare(MATRIX, [low, "mean"])
-    assert "mean" in set(board["method"])
+    assert set(board["method"]) >= {"mean"}
     est = trueup.estimate(MATRIX, method=low)
     assert "method" in est.request.as_call().placeholders
-    with pytest.raises(TrueupError, match=r"save: .*holds no code"):
-        est.save(tmp_path / "state.trueup")
 
 
 def test_it_runs_on_disk(tmp_path: Path) -> None:

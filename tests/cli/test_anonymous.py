@@ -57,7 +57,10 @@ OUTPUTS = {
         "-o out.parquet --workers w.csv --report r.html --truth truth.csv",
         "-o out.parquet --workers w.json --format json",
     ],
-    "diagnose": ["--workers w.csv --pairs p.csv --odd-answers o.csv"],
+    "diagnose": [
+        "--workers w.csv --pairs p.csv --odd-answers o.csv --questions n.csv --report d.html",
+        "--workers w.json --format json",
+    ],
     "compare": ["--method mean --method native -o c.csv", "--method mean --format json"],
 }
 
@@ -108,6 +111,19 @@ def test_errors_about_answers_name_no_worker(engine: str, before: set[str]) -> N
         "o.parquet",
     )
     check(Done(1, "", line), {*before, "twice.csv", "variance.csv"})
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_lines_that_cannot_be_used_are_not_quoted(before: set[str], strict: list[str]) -> None:
+    lines = Path("hidden.csv").read_text().splitlines()
+    lines[5] += ",one field,too many"
+    lines[9] = lines[9].replace(lines[9].split(",")[2], "much")
+    Path("bad.csv").write_text("\n".join(lines))
+    where = ("--engine", "disk", "-o", "o.parquet", *strict)
+    done = run("estimate", "bad.csv", "--anonymous", *where)
+    assert done.code == len(strict)
+    assert "line " in done.out + done.err
+    check(done, {*before, "bad.csv"})
 
 
 def test_wide_files_have_workers_as_columns(before: set[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import trueup
-from commands import estimates, expected, need_cli, printed, refusal
+from commands import estimates, expected, need_cli, printed, refusal, write
 from trueup.io.archive import read_archive, write_archive
 from trueup.result.state import FORMAT, VERSION
 
@@ -95,6 +95,21 @@ def test_files_and_classes_that_do_not_fit_are_refused() -> None:
         "o.parquet",
     )
     assert "--method FILE.py:CLASS: does not work on a cluster" in line
+
+
+def test_a_state_says_how_to_pass_its_method_again_and_loads_nothing() -> None:
+    printed("estimate", "answers.csv", "--method", "own.py:Power:power=2", "--save", "state.trueup")
+    del sys.modules["own.py"]
+    Path("trace").unlink()
+    write("new.csv", [{"question": "q1", "worker": "new", "answer": 11.0}])
+    line = refusal("update", "state.trueup", "new.csv")
+    assert "Pass it again, --method own.py:Power:power=2" in line
+    with pytest.raises(trueup.TrueupError, match="a state holds none"):
+        trueup.load("state.trueup")
+    assert not Path("trace").exists()
+    assert "found" in refusal("update", "state.trueup", "new.csv", "--method", "own.py:Power")
+    again = printed("update", "state.trueup", "new.csv", "--method", "own.py:Power:power=2")
+    assert "1 answer, 0 questions and 1 worker" in again
 
 
 def test_a_state_loads_no_code() -> None:

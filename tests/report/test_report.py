@@ -542,6 +542,22 @@ def test_the_script_for_charts_is_made_once(
 # -- in Python -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [("pdf", b"%PDF-"), ("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE")],
+)
+def test_a_plot_is_saved_as_what_its_name_says(
+    est: Any, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    path = tmp_path / f"figure.{suffix}"
+    offline = {"inline": True} if suffix == "html" else {}
+    est.plot().save(path, **offline)
+    written = path.read_bytes()
+    assert written.startswith(start)
+    assert len(written) > 5000
+    assert b'src="http' not in written
+
+
 def test_plot_returns_altair_charts(est: Any) -> None:
     for chart in (*map(est.plot, ("workers", "prior", "estimates")), est.plot()):
         assert isinstance(chart, altair.LayerChart)

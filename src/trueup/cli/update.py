@@ -13,6 +13,7 @@ def update(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
+    method: str | None = None,
     duplicates: Literal["error", "mean", "first", "replace"] = "error",
     state_out: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -33,6 +34,8 @@ def update(
         File that trueup estimate --save wrote. It is replaced by the new state, or stays as it is if anything fails.
     file
         New answers, in any form that trueup estimate takes; method and all else are those of the state.
+    method
+        FILE.py:CLASS again, of a state that was made with an algorithm of your own: a state holds no code.
     duplicates
         What to do when a worker answers a question again: replace puts the new answer in the place of the one before,
         first keeps that one, mean makes one of several new answers.
@@ -52,6 +55,7 @@ def update(
         What is printed: text for people, json for machines.
     """
     from trueup._update import OpenedState, updated
+    from trueup.cli.own_method import load_method
     from trueup.cli.run import check_report_texts, command_line, inputs, shown_warnings
     from trueup.cli.summary import document, summary
     from trueup.cli.tables import result_table, write_files
@@ -66,7 +70,7 @@ def update(
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
     check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
     check_report_texts(report, title, unit)
-    opened = OpenedState.of(state)
+    opened = OpenedState.of(state, None if method is None else load_method(method))
     with shown_warnings():
         saved, merged, est = updated(opened.saved, file, duplicates, given, progress=True)
     contents: dict[Path, Any] = {

@@ -108,17 +108,31 @@ class AnswersNeeded:
     @property
     def questions(self) -> Any:
         """Frame with a row per question, the least certain first."""
-        order = self.order
+        return self._frame(self.order)
+
+    @property
+    def by_need(self) -> Any:
+        """The same frame, the question that needs most answers first; those without such a number come last."""
+        return self._frame(self.need_order)
+
+    @property
+    def need_order(self) -> Ints:
+        """Numbers of the questions, the one that needs most answers first."""
+        need = np.where(self._unknown, -2, self.more)
+        return self.order[np.argsort(-need[self.order], kind="stable")]
+
+    def _frame(self, order: Ints) -> Any:
         more = self.more[order]
+        number = [None if each < 0 else each for each in more.tolist()]
         columns: dict[str, Any] = {
             "question": self.question_ids.take(order),
             "std_error": self.std_error[order],
             "n_answers": self.n_answers[order],
-            "more_answers": np.where(more < 0, np.nan, more) if (more < 0).any() else more,
+            "more_answers": number if (more < 0).any() else more,
             "gain": self.gain[order],
             "std_error_after_one": self.after_one[order],
         }
-        unknown = ("std_error", "more_answers", "gain", "std_error_after_one")
+        unknown = ("std_error", "gain", "std_error_after_one")
         return make_frame(self.kind, columns, null_columns=unknown)
 
     @property

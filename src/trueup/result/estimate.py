@@ -237,7 +237,11 @@ class Estimate:
         return save(self, path)
 
     def plot(self, kind: str = "estimates") -> Any:
-        """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior"."""
+        """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior".
+
+        `est.plot().save("figure.pdf")` writes it to a file: .pdf and .svg for a paper, .png for slides, .html for a
+        browser. A page takes its scripts from the network unless you say `save("figure.html", inline=True)`.
+        """
         from trueup.report.single_chart import plot
 
         return plot(self, kind)

@@ -31,6 +31,7 @@ from trueup.io.archive import (
     damaged,
     printable,
     read_archive,
+    shown,
     texts,
     vector,
     whole,
@@ -49,6 +50,7 @@ from trueup.pipeline.shrunk import TOWARD
 from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
 from trueup.request import PLAN, READING, Plan, Request
 from trueup.result.estimate import Estimate
+from trueup.result.own_method import OWN, MethodNeeded, PassedMethod
 from trueup.result.state import (
     BIASES,
     FORMAT,
@@ -70,14 +72,24 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
+
     Arrays = Mapping[str, NDArray[Any]]
 
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
 
 
-def load(path: str | os.PathLike[str]) -> Estimate:
+def load(path: str | os.PathLike[str], *, method: Method | None = None) -> Estimate:
     """Load an estimate that was saved with `est.save(path)`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    method : Algorithm or function, optional
+        The method, where that is a class or function of your own: a state holds no code.
 
     Raises
     ------
@@ -95,13 +107,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     True
     """
     with _understood(path) as (meta, arrays):
-        return _estimate(meta, arrays, _state(meta, arrays))
+        return _estimate(meta, arrays, _state(meta, arrays, PassedMethod(method)))
 
 
-def read_state(path: str | os.PathLike[str]) -> SavedState:
+def read_state(path: str | os.PathLike[str], method: Method | None = None) -> SavedState:
     """Read what an update continues from."""
     with _understood(path, SHOWN) as (meta, arrays):
-        return _state(meta, arrays)
+        return _state(meta, arrays, PassedMethod(method))
 
 
 @contextmanager
@@ -112,14 +124,17 @@ def _understood(
     read = read_archive(path, FORMAT, VERSION, oldest=VERSION, without=without)
     try:
         yield read
+    except MethodNeeded as error:
+        raise error.labelled(f"File {shown(path)}") from None
     except (Damage, TrueupError) as error:
         raise damaged(path, str(error)) from error
     except BROKEN as error:
         raise damaged(path, "it cannot be understood") from error
 
 
-def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
-    request = _request(meta, arrays)
+def _state(meta: dict[str, Any], arrays: Arrays, passed: PassedMethod) -> SavedState:
+    passed.check_wanted(meta["found"]["algorithm"])
+    request = _request(meta, arrays, passed)
     scale = _scale(meta["found"], request)
     answers = _answers(meta["answers"], arrays, scale)
     data = _question_data(meta["covariates"], arrays, answers)
@@ -135,7 +150,7 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         answers,
         request,
         data,
-        made(found["algorithm"], find_method),
+        _method(found["algorithm"], passed),
         values,
         whole(found["step"]),
         scale,
@@ -143,6 +158,10 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         printable(meta["diagnosis"]["scale"]),
         _prior_choice(found["prior_choice"]),
     )
+
+
+def _method(about: dict[str, Any], passed: PassedMethod) -> Algorithm:
+    return passed.find(about) if OWN in about else made(about, find_method)
 
 
 def _scale(about: dict[str, Any], request: Request) -> Scale:
@@ -159,9 +178,11 @@ def _scale(about: dict[str, Any], request: Request) -> Scale:
     return scale
 
 
-def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
+def _request(meta: dict[str, Any], arrays: Arrays, passed: PassedMethod) -> Request:
     """Make the request again; what is wrong with it is said by its own checks."""
     about = dict(meta["plan"])
+    method = about.pop("method")
+    method = _method(method, passed) if isinstance(method, dict) else read_value("method", method)
     variance = about.pop("variance")
     if isinstance(variance, str):
         variances.find(variance)
@@ -169,9 +190,10 @@ def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
         given = "number" not in variance
         variance = arrays["given_variance"] if given else float(variance["number"])
         check(np.min(variance) >= 0 and np.isfinite(variance).all(), "its variances")
-    check(set(about) == set(PLAN) - {"variance", "threads"}, "its request")
+    check(set(about) == set(PLAN) - {"method", "variance", "threads"}, "its request")
     check(set(meta["read"]) == set(READING) - {"anonymous"}, "its request")
-    plan = Plan(**{name: read_value(name, text) for name, text in about.items()}, variance=variance)
+    values = {name: read_value(name, text) for name, text in about.items()}
+    plan = Plan(**values, method=method, variance=variance)
     read = ReadOptions(**{name: read_value(name, text) for name, text in meta["read"].items()})
     check(plan.seed < 2**63 and plan.max_iter < 2**63, "its request")
     source = meta["source"]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup import __version__
-from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
 from trueup.io.plain_ids import pack
 from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
 from trueup.request import PLAN, READING
-from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described, written
+from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described_method, written
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +59,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
         "source": _source(state.request.source),
         "covariates": None if covariates is None else list(covariates.names),
         "found": {
-            "algorithm": described(state.algorithm, find_method, "method"),
+            "algorithm": described_method(state.algorithm),
             "step": state.step,
             "transform": state.scale.transform,
             "shift": _text(state.scale.shift),

@@ -15,6 +15,7 @@ from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import BROKEN, Damage, check
 from trueup.pipeline.solution import COLUMNS
+from trueup.result.own_method import named_method
 from trueup.shrinkage.contract import ShrinkRule
 from trueup.shrinkage.registry import find as find_rule
 
@@ -128,7 +129,7 @@ def written(name: str, value: Any) -> Any:
     if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
         return {"numbers": [repr(float(each)) for each in value]}
     if name == "method":
-        return described(value, find_method, name)
+        return described_method(find_method(value))
     if isinstance(value, ShrinkRule):
         return described(value, find_rule, name)
     return {"object": True}
@@ -146,6 +147,14 @@ def read_value(name: str, text: Any) -> Any:
     if "name" in text:
         return made(text, find_method if name == "method" else find_rule)
     return NotSaved()
+
+
+def described_method(algorithm: Algorithm) -> dict[str, Any]:
+    """Name a method and its parameters; of one that a file cannot hold, who it is."""
+    try:
+        return described(algorithm, find_method, "method")
+    except TrueupError:
+        return named_method(algorithm)
 
 
 def described(thing: Any, find: Callable[[str], Any], argument: str) -> dict[str, Any]:

@@ -180,7 +180,10 @@ def _read_file(
                 break
             options.progress("reading", min(read.n_rows / expected, 1.0))
     read.n_rows += bad.count
-    read.malformed.add(bad.count, bad.examples)
+    examples = bad.examples
+    if options.read.anonymous:  # lines have ids in them
+        examples = [each.partition(' ("')[0] for each in examples]
+    read.malformed.add(bad.count, examples)
     refuse(read.malformed, read.n_rows, strict=options.strict, so_far=True)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trueup.findings.agreement import Agreement
     from trueup.findings.answers import OddAnswers
     from trueup.findings.answers_needed import AnswersNeeded
+    from trueup.findings.collection import Findings
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.findings.worker_table import WorkerTable
     from trueup.io.table import Ids
@@ -48,11 +49,19 @@ class ReportData:
         True value of each question, NaN where it is not known.
     unit_name : str
         Unit of the answers; empty where it was not given.
+    findings : Findings or None
+        What stands out; None: the findings of the estimate, as nobody asked for others.
     """
 
     est: Estimate
     truth: Floats | None = None
     unit_name: str = ""
+    findings: Findings | None = None
+
+    @property
+    def found(self) -> Findings:
+        """What stands out about workers and questions."""
+        return self.est.findings if self.findings is None else self.findings
 
     @property
     def problem(self) -> Problem:
@@ -82,18 +91,18 @@ class ReportData:
     @property
     def worker_table(self) -> WorkerTable | None:
         """What stands out about each worker."""
-        return self.est.findings.workers if self.is_single else None
+        return self.found.workers if self.is_single else None
 
     @property
     def correlated(self) -> CorrelatedWorkers | None:
         """Workers with correlated errors or identical answers."""
-        correlated = self.est.findings.correlated if self.is_single else None
+        correlated = self.found.correlated if self.is_single else None
         return None if correlated is None or correlated.found.n_pairs == 0 else correlated
 
     @property
     def agreement(self) -> Agreement | None:
         """How well the workers agree."""
-        agreement = self.est.findings.agreement if self.is_single else None
+        agreement = self.found.agreement if self.is_single else None
         if agreement is None or not np.isfinite([agreement.one.value, agreement.mean.value]).all():
             return None
         return agreement
@@ -101,12 +110,12 @@ class ReportData:
     @property
     def odd_answers(self) -> OddAnswers | None:
         """Single answers that do not fit what others say about the same question."""
-        return self.est.findings.answers if self.is_single else None
+        return self.found.answers if self.is_single else None
 
     @property
     def answers_needed(self) -> AnswersNeeded | None:
         """How many answers are missing where."""
-        return self.est.findings.answers_needed if self.is_single else None
+        return self.found.answers_needed if self.is_single else None
 
     # -- names -------------------------------------------------------------------------------------
 
