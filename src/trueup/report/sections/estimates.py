@@ -20,7 +20,6 @@ from trueup.report.sections.report_data import (
     ROWS_OF_MORE,
     ReportData,
     extremes,
-    percent,
 )
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
@@ -36,16 +35,17 @@ def estimates_section(data: ReportData) -> Section:
     """Write the section."""
     toward = data.est.second_step.target
     second = (
-        f"pulls it toward {toward}; uncertain estimates move further (triangle)"
+        f"pulls it toward {toward}, uncertain ones further; the result is the estimate (blue, a triangle where it "
+        "visibly moved)"
         if data.moved.any()
-        else f"would pull it toward {toward}; here it changed nothing (dot)"
+        else f"would pull it toward {toward}; here it changed nothing, so the aggregate is the estimate (blue)"
     )
     whose = "the truth" if TruthReach(data).merged else CONSENSUS
     bar = f" The bar is the {data.percent} interval for {whose}." if data.knows_intervals else ""
     return Section(
         "Estimates",
         text=(
-            "Aggregation (first step) combines the answers to a question into one number, the aggregate (hollow "
+            "Aggregation (first step) combines the answers to a question into one number, the aggregate (orange "
             f"circle). Shrinkage (second step) {second}.{bar}"
         ),
         figures=[_intervals_figure(data), _histogram_figure(data)],
@@ -79,7 +79,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         answers=data.problem.counts[indices],
         turn=np.where(value > base + still, "up", np.where(value < base - still, "down", "same")),
     )
-    domain = None if data.transform else chart_parts.central_range(value, ends)
+    domain = chart_parts.shown_range(data, value, ends)
     x, x_base, x_low = (
         chart_parts.position(data, f"value ({data.unit})", field)
         for field in ("estimate", "base", "low")
@@ -87,8 +87,8 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
     for encoding in (x, x_base, x_low):
         encoding["axis"] = chart_parts.side_axis(len(rows))
         if domain is not None:
-            encoding["scale"]["domain"] = domain
-    clip = {} if domain is None else {"clip": True}
+            encoding["scale"] |= {"domain": domain, "nice": False}
+    clip = {} if domain is None or data.transform else {"clip": True}
     before, after = _hues()
     layers = [
         chart_parts.layer(
@@ -137,10 +137,6 @@ def _intervals_figure(data: ReportData) -> Figure:
     if data.knows_intervals:
         whose = "truth" if TruthReach(data).merged else "consensus"
         title += f"; the typical interval for the {whose} is {data.say_margin(data.typical_margin)}"
-    moved = float(np.median(np.abs(data.moved / est.base if data.is_relative else data.moved)))
-    if moved > 0:
-        size = percent(moved) if data.is_relative else data.say_length(moved)
-        title += f" and the typical move by the second step is {size}"
     note = "Sorted by estimate. Hover or tap for the numbers; the table below lists them all."
     if data.m > MOST_DRAWN:
         others = f"{HALF} others that moved most" if data.moved.any() else f"first {HALF} others"
