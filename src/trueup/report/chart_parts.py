@@ -125,6 +125,12 @@ def shown_range(data: ReportData, values: Floats, ends: Floats) -> list[float] |
     return None
 
 
+def count_axis(most: int) -> dict[str, Any]:
+    """Return the axis of a number of questions: whole numbers, each of them where there are few."""
+    few = {"values": list(range(most + 1))} if most <= TICKS else {}
+    return {**WHOLE_NUMBERS, **few}
+
+
 def side_axis(rows: int) -> dict[str, Any]:
     """Return the axis of a chart with this many rows: above them where the end is far away."""
     return {"tickCount": TICKS, "orient": "top" if rows > TALL else "bottom"}

@@ -36,7 +36,7 @@
     if (!part || typeof part !== "object") return;
     if (part.type === "nominal" && part.axis) {
       const room = Math.max(6, Math.floor(Math.min(part.axis.labelLimit || limit, limit) / LETTER));
-      const end = Math.floor(room / 3);
+      const end = Math.floor(room / 2);
       part.axis.labelExpr =
         `length(datum.label) > ${room} ? slice(datum.label, 0, ${room - end - 1}) + '…' + ` +
         `slice(datum.label, -${end}) : datum.label`;

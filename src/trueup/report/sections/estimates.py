@@ -45,8 +45,8 @@ def estimates_section(data: ReportData) -> Section:
     return Section(
         "Estimates",
         text=(
-            "Aggregation (first step) combines the answers to a question into one number, the aggregate (orange "
-            f"circle). Shrinkage (second step) {second}.{bar}"
+            "Aggregation (first step) combines the answers to a question into one number, the aggregate"
+            f"{' (orange circle)' if data.moved.any() else ''}. Shrinkage (second step) {second}.{bar}"
         ),
         figures=[_intervals_figure(data), _histogram_figure(data)],
         tables=[question_table(data)],
@@ -89,7 +89,7 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         if domain is not None:
             encoding["scale"] |= {"domain": domain, "nice": False}
     clip = {} if domain is None or data.transform else {"clip": True}
-    before, after = _hues()
+    before, after = _hues([AFTER, BEFORE] if data.moved.any() else [AFTER])
     layers = [
         chart_parts.layer(
             {"type": "rule", "strokeWidth": 1.5, **clip}, x=x_base, x2={"field": "estimate"}
@@ -101,6 +101,8 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
         drawn["encoding"]["color"] = before
     turns, shapes = ["up", "down", "same"], ["triangle-right", "triangle-left", "circle"]
     layers[2]["encoding"]["shape"] = {**chart_parts.category("turn", turns, shapes), "legend": None}
+    if not data.moved.any():  # then the aggregates are the estimates
+        layers = layers[2:]
     if np.isfinite(low).any():
         bar = chart_parts.interval_bar(strokeWidth=7, color=chart_parts.BLUE, **clip)
         layers.insert(0, chart_parts.layer(bar, x=x_low, x2={"field": "high"}))
@@ -119,11 +121,11 @@ def estimates_chart(data: ReportData) -> dict[str, Any]:
     }
 
 
-def _hues() -> tuple[dict[str, Any], dict[str, Any]]:
+def _hues(shown: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the colours before and after the second step: one scale, so that all layers share one legend."""
     before, after = (
         chart_parts.category(
-            field, [AFTER, BEFORE], [chart_parts.BLUE, chart_parts.RED], symbolType="circle"
+            field, shown, [chart_parts.BLUE, chart_parts.RED][: len(shown)], symbolType="circle"
         )
         for field in LEGEND
     )
@@ -154,7 +156,7 @@ def _histogram_figure(data: ReportData) -> Figure:
         before, after = scale.forward_truths(est.base), scale.forward_truths(est.estimate)
     bins = chart_parts.Bins.of(np.concatenate([before, after]))
     counts = bins.count(before), bins.count(after)
-    low, high = bins.edges[:-1], bins.edges[1:]
+    low, high, tallest = bins.edges[:-1], bins.edges[1:], max(map(max, counts))
     rows = chart_parts.records(low=low, high=high, before=counts[0], after=counts[1])
     rows = [{**row, **LEGEND} for row in rows]
     outline = [*rows, {"low": high[-1], "before": counts[0][-1], **LEGEND}]
@@ -164,10 +166,10 @@ def _histogram_figure(data: ReportData) -> Figure:
         "axis": chart_parts.inner_axis(scale),
     }
     y_before, y_after = (
-        {**chart_parts.quantity(field, "questions"), "axis": chart_parts.WHOLE_NUMBERS}
+        {**chart_parts.quantity(field, "questions"), "axis": chart_parts.count_axis(tallest)}
         for field in ("before", "after")
     )
-    before_hue, after_hue = _hues()
+    before_hue, after_hue = _hues([AFTER, BEFORE])
     bars = chart_parts.layer(
         {"type": "bar", "opacity": 0.55, "binSpacing": 1},
         rows,
@@ -202,6 +204,10 @@ def _histogram_figure(data: ReportData) -> Figure:
     return Figure(title, spec, note, numbers, about)
 
 
+def _titled(name: str, data: ReportData) -> str:
+    return f"{name} ({data.unit_name})" if data.unit_name else name
+
+
 def question_table(data: ReportData) -> PageTable:
     """List all questions, or the least certain ones of very many."""
     est, reach = data.est, TruthReach(data)
@@ -214,7 +220,7 @@ def question_table(data: ReportData) -> PageTable:
             "trueup estimate … -o truths.csv, or est.questions in Python."
         )
     in_answer_units = {
-        "estimate": est.estimate,
+        _titled("estimate", data): est.estimate,
         "lower": est.lower,
         "upper": est.upper,
         **({"truth lower": est.truth_lower, "truth upper": est.truth_upper} if two else {}),

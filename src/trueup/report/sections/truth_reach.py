@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import counted
+from trueup.pipeline.outlook import MORE
 from trueup.report.sections.report_data import percent, sentence
 
 if TYPE_CHECKING:
@@ -152,4 +153,13 @@ class TruthReach:
     @property
     def next_gold(self) -> str:
         """What more known truths would bring, as a sentence; empty where that is unknown."""
-        return sentence(self.outlook.next_gold).replace("± ", "±")
+        then = self.outlook.next_half_width
+        if not (np.isfinite(then) and self.is_percent(self.half_width)):
+            return sentence(self.outlook.next_gold).replace("± ", "±")
+        now, later = self.size(self.half_width), self.size(then)
+        more = "more known truths" if self.outlook.n_gold else "known truths"
+        if now == later:
+            return f"{MORE} {more} would hardly narrow the interval for the truth."
+        return (
+            f"{MORE} {more} would narrow the interval for the truth from ±{now} to about ±{later}."
+        )
