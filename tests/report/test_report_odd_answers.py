@@ -28,17 +28,18 @@ def test_typing_errors_are_listed_with_what_would_fit(tmp_path: Path) -> None:
     x = np.round(rng.normal(172.0, 8.0, 40) + rng.normal(0.0, 3.0, (8, 40)))
     text = text_of(x, tmp_path / "clean.html")
     assert "Do the workers agree?" in text
-    assert "not fit" not in text
+    assert "No answer is suspicious" in text
+    assert "suspicious answers are" not in text
     x[3, 17] *= 10.0
     said, fits = f"{x[3, 17]:,.0f}", np.delete(x[:, 17], 3).mean()
     text = text_of(x, tmp_path / "typed.html")
     found = re.search(
-        rf"17 ?worker 3 answered {said}; about (\d+) would fit \(a factor of 10", text
+        rf"17 ?worker 3 answered {said}; the others suggest about (\d+) \(a factor of 10", text
     )
     assert found
     assert abs(float(found[1]) - fits) < 6.0
-    assert "The 1 answer that does not fit is included and may lower this a lot." in text
+    assert "The 1 suspicious answer is included and may lower this a lot." in text
     x[2, 5:12] *= 10.0
     text = text_of(x, tmp_path / "many.html")
-    assert "The 8 answers that do not fit are included" in text
-    assert re.search("3 more ?est.findings.answers lists all of them", text)
+    assert "The 8 suspicious answers are included" in text
+    assert re.search("3 more ?listed under Suspicious answers", text)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trueup.errors import counted
-from trueup.report.markup import Name
-from trueup.report.names import shown
 from trueup.report.page import PageTable, Section, write_page
 from trueup.report.parts import Callout, Copy, Points
 from trueup.report.sections.correlated import correlated_section
-from trueup.report.sections.report_data import MOST_ROWS, ReportData, named, sentence
+from trueup.report.sections.report_data import MOST_ROWS, ReportData, sentence
+from trueup.report.sections.suspicious import suspicious_section
 from trueup.report.sections.worker_rows import WorkerRows
 from trueup.report.sections.workers import workers_section
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.findings.agreement import Agreement
-    from trueup.findings.answers import OddAnswers
     from trueup.findings.answers_needed import AnswersNeeded
     from trueup.findings.collection import Findings
     from trueup.report.parts import Part
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
 NEEDS = (
     "How many more answers of typical workers each question needs to reach the standard error that is asked for, and "
     "what one more answer would bring. A dash: no number of answers is enough, or nothing is known."
-)
-ODD = (
-    "Each answer was compared with what others say about the same question and with how the worker usually answers; "
-    "the most surprising come first. Look at them before you drop them: a worker may know better."
 )
 AGREEMENT = (
     "1: all workers say the same about each question; 0: their answers to one question are no more alike than those to "
@@ -59,7 +53,7 @@ def write_findings(
     sections = [
         _overview(findings, est, command),
         workers_section(data, WorkerRows(est, findings.workers)),
-        None if data.odd_answers is None else _odd_answers(data.odd_answers),
+        suspicious_section(data),
         correlated_section(data),
         None if data.answers_needed is None else _needs(data, data.answers_needed),
         None if data.agreement is None else _agreement(data.agreement),
@@ -102,29 +96,10 @@ def _overview(findings: Findings, est: Estimate, command: str | None) -> Section
     return Section("Overview", parts=parts)
 
 
-def _odd_answers(odd: OddAnswers) -> Section:
-    columns = ["question", "worker", "answer", "would fit", "from", "to", "remark"]
-    count = min(len(odd), MOST_ROWS)
-    rows = [
-        (
-            Name(shown(odd.question_ids.name(k))),
-            Name(shown(odd.worker_ids.name(k))),
-            *(float(column[k]) for column in (odd.answer, odd.expected, odd.lower, odd.upper)),
-            odd.hint[k] or "",
-        )
-        for k in range(count)
-    ]
-    title = f"Answers that do not fit ({counted(count, 'row')})"
-    note = f"The first {count:,} of {len(odd):,}." if count < len(odd) else ""
-    tables = [PageTable(title, columns, rows, "a question or worker", note)] if rows else []
-    text = f"{odd.summary.rstrip(':').rstrip('.')}. {ODD if rows else ''} {odd.note}"
-    return Section("Answers that do not fit", text=text.strip(), tables=tables)
-
-
 def _needs(data: ReportData, needed: AnswersNeeded) -> Section:
     order = needed.need_order[:MOST_ROWS]
     columns: dict[str, list[Any]] = {
-        "question": list(named(data.questions(order))),
+        "question": list(data.question_cells(order)),
         "answers so far": needed.n_answers[order].tolist(),
         "more answers": [None if more < 0 else more for more in needed.more[order].tolist()],
         "standard error": needed.std_error[order].tolist(),

@@ -3,6 +3,7 @@
   const VIEW = 250; // least width of one of several views, with its axis, in pixels
   const AXIS = 75; // what an axis and its title take of that
   const ENTRY = 150; // width of an entry of a legend
+  const LETTER = 7; // usual width of a letter beside an axis
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const config = read("chart.config");
 
@@ -30,6 +31,19 @@
     return spec;
   }
 
+  // Long names lose their middle: they often differ at their end.
+  function shorten(part, limit) {
+    if (!part || typeof part !== "object") return;
+    if (part.type === "nominal" && part.axis) {
+      const room = Math.max(6, Math.floor(Math.min(part.axis.labelLimit || limit, limit) / LETTER));
+      const end = Math.floor(room / 2);
+      part.axis.labelExpr =
+        `length(datum.label) > ${room} ? slice(datum.label, 0, ${room - end - 1}) + '…' + ` +
+        `slice(datum.label, -${end}) : datum.label`;
+    }
+    for (const [name, each] of Object.entries(part)) if (name !== "values") shorten(each, limit);
+  }
+
   async function draw(chart) {
     // In a closed fold a chart is drawn as wide as the page, so that it is there when the fold opens, or on paper.
     const visible = chart.place.clientWidth;
@@ -41,6 +55,7 @@
     const legend = { ...config.legend, columns: Math.max(1, Math.floor(width / ENTRY)), labelLimit: ENTRY - 30 };
     try {
       const spec = fit(read(chart.place.dataset.spec), width);
+      shorten(spec, axis.labelLimit);
       if (!visible && spec.width === "container") spec.width = width;
       chart.drawn = await vegaEmbed(chart.place, spec, {
         mode: "vega-lite",

@@ -32,10 +32,13 @@ ONE_QUESTION = (
 
 def method_section(data: ReportData) -> Section:
     """Write the section."""
+    about = data.est.diagnosis
     points = [
         ("What was read?", _read(data)),
         ("How were the answers combined, and why?", _aggregation(data)),
         ("Does the second step help here?", _gain(data)),
+        *(("What are the estimates aimed at?", sentence(text)) for text in (about.target,) if text),
+        *(("What did the known truths show?", sentence(text)) for text in (about.gold,) if text),
     ]
     return Section("How the estimates were made", parts=[Points(points)])
 

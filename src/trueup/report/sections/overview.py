@@ -95,16 +95,19 @@ def _cards(data: ReportData) -> Sequence[tuple[str, str, str]]:
 
 def _truth_cards(data: ReportData, reach: TruthReach) -> list[tuple[str, str, str]]:
     """Return the typical distance of the truth and the reach of its interval, where they are known."""
-    signs = ("×", "×") if data.in_logarithms else ("", "±")
+
+    def sign(value: float, plain: str) -> str:
+        return "×" if data.in_logarithms and not reach.is_percent(value) else plain
+
     with_unit = str if data.in_logarithms else data.with_unit
     cards = []
     if reach.outlook.is_known:
         whose = "half of the truths are nearer"
-        distance = with_unit(signs[0] + reach.size(reach.outlook.distance))
+        distance = with_unit(sign(reach.outlook.distance, "") + reach.size(reach.outlook.distance))
         cards.append((distance, "typical distance from the truth", whose))
     if np.isfinite(reach.half_width):
         rate = "over crowds like the public ones" if not reach.outlook.n_gold else ""
-        half_width = with_unit(signs[1] + reach.size(reach.half_width))
+        half_width = with_unit(sign(reach.half_width, "±") + reach.size(reach.half_width))
         cards.append((half_width, f"typical {data.percent} interval for the truth", rate))
     return cards
 
@@ -112,15 +115,8 @@ def _truth_cards(data: ReportData, reach: TruthReach) -> list[tuple[str, str, st
 def _points(data: ReportData) -> list[tuple[str, str]]:
     """Answer the questions that everybody has."""
     points = [
-        *(
-            [("What is estimated?", sentence(target))]
-            if (target := data.est.diagnosis.target)
-            else []
-        ),
-        (
-            "What does an interval mean?",
-            f"{_interval_meaning(data)} {sentence(data.est.diagnosis.gold)}".rstrip(),
-        ),
+        *([("What is estimated?", _target(data))] if data.est.solution.target else []),
+        ("What does an interval mean?", _interval_meaning(data)),
     ]
     reach = TruthReach(data)
     if not reach.is_known and not reach.merged:
@@ -130,6 +126,17 @@ def _points(data: ReportData) -> list[tuple[str, str]]:
     if data.answers_needed is not None:
         points.append(("Are more answers needed?", data.answers_needed.summary))
     return points
+
+
+def _target(data: ReportData) -> str:
+    """Say what is estimated."""
+    if data.est.solution.target == "both":
+        return (
+            "The true value of each question; in panels of ratings, the consensus of the workers."
+        )
+    if TruthReach(data).is_target:
+        return "The true value of each question."
+    return f"The consensus: {CONSENSUS} on average. For ratings and opinions that is all there is to know."
 
 
 def _interval_meaning(data: ReportData) -> str:

@@ -128,7 +128,7 @@ def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
         "axis": chart_parts.inner_axis(data.est.solution.scale),
     }
-    y_axis = {"axis": chart_parts.WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
+    y_axis = {"axis": chart_parts.count_axis(int(top)), "scale": {"domain": [0, top]}}
     y_bars, y_line = (
         {**chart_parts.quantity(field, "questions"), **y_axis} for field in ("questions", "y")
     )

@@ -92,7 +92,7 @@ def truth_section(data: ReportData) -> Section | None:
             effect = f"{step} {word} the mean squared error by {percent(abs(change))}"
             few = f"; with only {counted(len(indices), 'question')} that may be chance"
             effect += "." if len(indices) >= FEW else f"{few}."
-        text = f"{effect} {text}"
+        text += f" {effect}"
     absolute = float(np.abs(before).mean()), float(np.abs(after).mean())
     rows = list(zip(("aggregate (first step)", "estimate"), mse, rmse, absolute, strict=True))
     columns = ["", "mean squared error", "root mean squared error", "mean absolute error"]

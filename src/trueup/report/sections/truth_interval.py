@@ -15,13 +15,12 @@ from trueup.report.sections.report_data import IN_TOOLTIP, ON_AXIS, sentence
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats, Ints
+    from trueup.core.arrays import Ints
     from trueup.report.parts import Part
     from trueup.report.sections.report_data import ReportData
 
 TITLE = "How far the truth may be"
 MOST_SHOWN = 30
-ROOM = 0.03  # free part of a log axis on either side
 ESTIMATE, KNOWN = "estimate", "known truth"
 NOT_BELIEVE = (
     "Where a crowd is unlike those: machines that share their training, such as judges from one family of language "
@@ -144,7 +143,7 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
     )
     ends = np.concatenate(list(columns.values()))
     positions = {name: chart_parts.position(data, f"value ({data.unit})", name) for name in columns}
-    domain = _domain(data, columns["estimate"], ends)
+    domain = chart_parts.shown_range(data, columns["estimate"], ends)
     for encoding in positions.values():
         encoding["axis"] = chart_parts.side_axis(len(rows))
         if domain is not None:
@@ -205,17 +204,6 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
         "encoding": {"y": {"field": "q", **chart_parts.NAMES_DOWN}, "tooltip": tooltip},
         "layer": layers,
     }
-
-
-def _domain(data: ReportData, values: Floats, ends: Floats) -> list[float] | None:
-    """Return the part of the axis to show; None: all, as the chart chooses."""
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-    if not data.transform:
-        return chart_parts.central_range(values, ends)
-    if data.in_logarithms and 0 < low < high:
-        room = (high / low) ** ROOM
-        return [low / room, high * room]
-    return None
 
 
 def _figure(data: ReportData, reach: TruthReach) -> Figure:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LEVEL = "95%"  # of intervals of typical errors and biases
 ORDINARY, LOOK_AT = "other workers", "to look at"
+HUES = {ORDINARY: chart_parts.BLUE, LOOK_AT: chart_parts.RED}
+SHAPES = {ORDINARY: "circle", LOOK_AT: "diamond"}
 DOWN = {"field": "w", **chart_parts.NAMES_DOWN}
 REMOVED = "The estimates are corrected for these biases."
 REMOVED_BEFORE = "The answers were corrected for these biases before they were combined."
@@ -91,10 +93,10 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
         "scale": {"zero": True},
         "axis": chart_parts.side_axis(len(rows)),
     }
-    kinds = [ORDINARY, LOOK_AT]
+    kinds = [kind for kind, some in ((ORDINARY, ~flagged), (LOOK_AT, flagged)) if some.any()]
     hue, shape = (
-        chart_parts.category("look", kinds, values)
-        for values in ([chart_parts.BLUE, chart_parts.RED], ["circle", "diamond"])
+        chart_parts.category("look", kinds, [values[kind] for kind in kinds])
+        for values in (HUES, SHAPES)
     )
     tooltip = [
         chart_parts.name("id", "worker"),
@@ -195,7 +197,12 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
         ],
     }
     clear = int((np.abs(workers.bias) > CLEAR * np.nan_to_num(workers.bias_error)).sum())
-    title = f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly answer too high or too low on average."
+    answer = "answers" if clear == 1 else "answer"
+    title = (
+        f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly {answer} too high or too low on average."
+        if clear
+        else "No worker clearly answers too high or too low on average."
+    )
     note = (
         f"Bar: {LEVEL} interval of the bias. The bias of a worker with few answers is assumed to be small until there "
         f"is more evidence. {_removal(data, workers)}"
