@@ -347,8 +347,8 @@ def guess(
 ) -> dict[str, Any]:
     """Guess the columns of roles whose names are unknown, each of them another one.
 
-    A name that is spelled alike comes first. Answers are numbers, as a rule in the last such column; of the others the
-    first is that of the questions.
+    A name that is spelled alike comes first. The others are taken in order: questions, workers, then the first column
+    of numbers.
     """
     occurrences = Counter(found)
     hints = {name for names in SUGGESTED_NAMES.values() for name in names}
@@ -368,11 +368,11 @@ def guess(
     if len(free) < len(rest):
         rest = []  # what is there is something else
     if "answer" in rest:
-        numeric = [name for name in free if is_number(name)]
-        if numeric:
-            guesses["answer"] = numeric[-1]
-            free.remove(numeric[-1])
         rest.remove("answer")
+        numeric = [*filter(is_number, free[len(rest) :]), *filter(is_number, free[: len(rest)])]
+        if numeric:
+            guesses["answer"] = numeric[0]
+            free.remove(numeric[0])
     guesses |= dict(zip(rest, free, strict=False))
     order = [*KNOWN_NAMES, *parts]
     return dict(sorted(guesses.items(), key=lambda each: order.index(each[0])))

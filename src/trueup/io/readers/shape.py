@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,17 @@ from trueup.io.columns import KNOWN_NAMES, choose, guess, plain_name, question_c
 from trueup.io.encode import encode
 from trueup.io.numbers import COMMA_REMEDY
 from trueup.io.readers.assemble import read_answers, read_long
+from trueup.io.readers.evidence import (
+    ID_NAMES,
+    are_whole,
+    is_no_header,
+    is_text_of_ids,
+    named_alike,
+    named_like_questions,
+    names_ids,
+    on_one_scale,
+    speaks_for_long,
+)
 from trueup.io.readers.wide import Wide, check_wide, read_wide
 from trueup.io.series import take, to_list
 
@@ -36,41 +47,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trueup.io.columns import Resolved
     from trueup.io.readers.source import Source
     from trueup.io.series import Series
     from trueup.io.table import Table
 
-# A column with one of these names is not a worker: such a table has one answer per row. As `plain_name` writes them.
-LONG_NAMES = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        respondent forecast truth gold groundtruth reference time timestamp date year index row key name number weight
-        variance std count n nr no q w id system model run epoch group
-        """,
-    )
-).union(*KNOWN_NAMES.values())
-# Names of columns that say they hold ids, besides those of questions.
-ID_NAMES = frozenset(["index", "row", "key", "name", "number", "nr", "no", "", "unnamed0"])
-# Given names that often head the columns of small tables; two of them are needed.
-GIVEN_NAMES = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        ada adam alan alex alice amy ana andrew ann anna anne barbara ben bob brian carl carol charles chris claire cyd
-        dan daniel dave david diana dora ed elena ellen emily emma erik eva eve fay frank fred george grace hannah heidi
-        helen henry ivan jack james jan jane jean jim joan joe john jon jose julia karen kate ken kim laura lea lee lena
-        leo linda lisa liz lucy luke maria marie mark martin mary matt max maya mia michael mike nancy nick nina noah
-        olivia oscar pat paul peter rachel ray rob robert rosa ruth ryan sam sara sarah simon sofia sophie steve sue
-        susan tim tom tony una victor wendy will zoe
-        """,
-    )
-)
 # Fewest columns of answers of a table that can be wide, and that number of a table that can hardly be long.
 FEWEST, SEVERAL, MANY = 2, 3, 7
-# Times that one column of a scale may spread wider than another.
-ONE_SCALE = 10.0
+# Rows from which on it is no accident that one column alone never repeats.
+ENOUGH = 10
 # Columns that a message shows the first row of.
 SHOWN = 4
 
@@ -104,7 +88,7 @@ def read_table(
                 source.names, **asked, panel=panel, numbers=numbers, is_number=view.is_number
             )
         except AnswersError as error:
-            advice = advice or _advice(source, view.resolved)
+            advice = advice or _advice(source, view)
             raise error.advised(error.remedy, advice) from error.__cause__
     return read_long(source, roles)
 
@@ -124,11 +108,13 @@ def _asked_shape(wide: Any) -> str | None:
     )
 
 
-def _advice(source: Source, resolved: Resolved) -> str:
+def _advice(source: Source, view: _View) -> str:
     """Suggest another way to read the table."""
     if source.untyped and len(source.names) == 1:
         return "If another character is between the columns, pass " + option("sep", "...") + "."
-    if "worker" in resolved.columns and len(resolved.columns) == 1:
+    resolved = view.resolved
+    others = [name for name in source.names if name not in resolved.columns.get("worker", ())]
+    if resolved.columns.keys() == {"worker"} and all(map(view.is_number, others)):
         wide = option("wide", "workers")
         return "To read one row per worker and one column per question, pass " + wide + "."
     if (
@@ -205,8 +191,8 @@ class _View:
         passed = rows if not isinstance(self.asked[rows], str) else self.asked[rows]
         if part or passed != rows:
             ids = part or question_columns(self.asked[rows], found)
-        elif self.source.index is not None:
-            ids = (self.source.index,)
+        elif self._index_names_rows:
+            ids = (str(self.source.index),)
         else:
             first = self._first_column
             ids = () if first is None or not self._holds_ids(first) else (first,)
@@ -224,17 +210,12 @@ class _View:
         """Tell whether a first column clearly holds ids and not answers."""
         if len(set(self.source.names)) < len(self.source.names) or self.source.differs:
             return False
-        plain = plain_name(name).replace(":", "")
-        if isinstance(name, str) and (plain in ID_NAMES or plain in KNOWN_NAMES["question"]):
+        if names_ids(name):
             return True
         if not self.is_number(name):
-            # Text that is no number at all: commas and units are numbers in another dress.
-            return not any(re.search(r"\d", str(value)) for value in self._some(name)) or (
-                self._is_unique(name)
-                and any(re.search(r"[^\W\d]", str(v)) for v in self._some(name))
-            )
+            return is_text_of_ids(self._some(name))
         values = self._numbers(name)
-        if not self._is_unique(name) or len(values) < SEVERAL or not _whole(values):
+        if not self._is_unique(name) or len(values) < SEVERAL or not are_whole(values):
             return False
         if np.ptp(values) == len(values) - 1:
             return True  # 1, 2, 3, ... in any order
@@ -243,9 +224,28 @@ class _View:
             for each in self.source.names
             if each not in (name, self.panel) and self.is_number(each)
         ]
+        if len(values) >= ENOUGH and all(len(np.unique(each)) < len(each) for each in others):
+            return True  # only this column never repeats
         known = np.concatenate(others) if others else np.empty(0)
         known = known[~np.isnan(known)]
         return bool(len(known)) and bool(values.min() > known.max() or values.max() < known.min())
+
+    @property
+    def _index_names_rows(self) -> bool:
+        """Tell whether rows have labels, and not a first column that clearly is meant to name them."""
+        first = self._first_column
+        unnamed = self.source.index is not None and not self.source.index
+        return self.source.index is not None and not (
+            unnamed and first is not None and not self.is_number(first) and self._holds_ids(first)
+        )
+
+    def _counts_rows(self, name: str) -> bool:
+        """Tell whether a column may count rows rather than name questions."""
+        return self.is_number(name) and plain_name(name).replace(":", "") in {*ID_NAMES, "id"}
+
+    def _may_hold_ids(self, name: str) -> bool:
+        values = self._numbers(name)
+        return len(values) >= SEVERAL and are_whole(values) and self._is_unique(name)
 
     def _some(self, name: str) -> list[object]:
         series = self.columns[name]
@@ -270,17 +270,14 @@ class _View:
         if twice or source.differs or (self.panel is not None and self.panel not in names):
             return None, ""
         ids = columns.get("question", ())
-        if (
-            any(name not in names for name in ids)
-            or self.resolved.rivals["question" if not ids else "worker"]
-        ):
+        if any(name not in names for name in ids) or self.resolved.rivals.get("question"):
             return None, ""
-        if not ids and source.index is not None:
-            ids = (source.index,)
+        if not ids and self._index_names_rows:
+            ids = (str(source.index),)
         cells = [name for name in names if name not in (*ids, self.panel)]
         first = cells[0] if cells and not ids else None
-        others = cells[1:] if first is not None and self._is_long(first) else cells
-        if len(cells) < FEWEST or any(map(self._is_long, others)) or _no_header(cells, ids):
+        others = cells[1:] if first is not None and speaks_for_long(first) else cells
+        if len(cells) < FEWEST or any(map(speaks_for_long, others)) or is_no_header(cells, ids):
             return None, ""
         text = [name for name in cells if not self.is_number(name)]
         if text == [first] and self._holds_ids(text[0]):
@@ -298,21 +295,18 @@ class _View:
                 + options(self._choice(layout))
                 + " if that is intended."
             )
-        if source.unnamed:
-            raise self._no_names()
-        if not self._can_be_long(layout):
+        if any(map(speaks_for_long, layout.cells)):
+            return None, ""
+        if source.unnamed or ("question" not in columns and named_like_questions(layout.cells)):
+            raise self._rows_or_columns(layout)
+        alike = named_alike(layout.cells)
+        if not ids and not alike and first is not None and self._may_hold_ids(first):
+            raise self._both(self._wide("question", (first,)))
+        if alike or not self._can_be_long(layout):
             if not ids:
                 self._tell(layout)
             return layout, ""
         raise self._both(layout)
-
-    def _is_long(self, name: object) -> bool:
-        """Tell whether the name of a column speaks for one row per answer."""
-        return isinstance(name, str) and (
-            not plain_name(name)
-            or plain_name(name) in LONG_NAMES
-            or re.search(r"(?:[a-z]I|[\W_]i|^I|^i)[Dd]$", name) is not None
-        )
 
     def _names_rows(self, ids: tuple[str, ...]) -> bool:
         """Tell whether no two rows have the same id; those without one are an error later."""
@@ -325,19 +319,16 @@ class _View:
     def _can_be_long(self, layout: Wide) -> bool:
         """Tell whether the columns can be those of a table with one row per answer."""
         cells, ids = layout.cells, layout.ids
-        if ids == (self.source.index,) or _named_alike(cells) or len(ids) > 1:
-            return False
-        if ids and not self._is_complete(ids[0]):
+        if len(ids) > 1 or (ids and not self._is_complete(ids[0])):
             return False
         values = [self._numbers(name) for name in cells]
-        with_ids = [each for each in values if _whole(each)]
-        # Besides the answers there must be two columns of ids, or one more than the rows are named by.
-        if len(with_ids) < (1 if ids else 2):
+        # Row numbers say nothing: a table with one row per answer often has them, too.
+        names_questions = bool(ids) and not self._counts_rows(ids[0])
+        if sum(map(are_whole, values)) < (1 if names_questions else 2):
+            return False  # besides the answers there must be columns of ids
+        if names_questions and len(cells) == FEWEST and not are_whole(values[0]):
             return False
-        if len(cells) == FEWEST and _whole(values[0]) is False:
-            return False
-        alike = _one_scale(values)
-        return not alike or len(cells) < (SEVERAL if ids else MANY)
+        return not on_one_scale(values) or len(cells) < (SEVERAL if names_questions else MANY)
 
     # -- what is said --------------------------------------------------------------------------------
 
@@ -364,15 +355,20 @@ class _View:
             + "."
         )
 
-    def _no_names(self) -> AnswersError:
+    def _rows_or_columns(self, layout: Wide) -> AnswersError:
+        why = (
+            "have no names"
+            if self.source.unnamed
+            else f"({listing(layout.cells, SHOWN)}) have names of questions"
+        )
         return AnswersError(
-            "the columns have no names, and a row may be a question or a worker.",
+            f"the columns {why}, and a row may be a question or a worker.",
             argument="wide",
             remedy="Pass "
-            + option("wide", "questions")
-            + " for one row per question, or "
             + option("wide", "workers")
-            + " for one row per worker.",
+            + " for one row per worker, or "
+            + option("wide", "questions")
+            + " for one row per question.",
         )
 
     def _tell(self, layout: Wide) -> None:
@@ -392,7 +388,7 @@ class _View:
         if len(roles) < len(parts):
             roles = dict(zip(parts, layout.cells, strict=False))
         question = roles.get("question") or self.resolved.columns["question"][0]
-        value = partial(self._first_value)
+        value = self._first_value
         as_long = (
             f"worker {value(roles['worker'])} answered {value(roles['answer'])} to question {value(question)} (pass "
             + options(roles)
@@ -410,7 +406,7 @@ class _View:
 
     def _choice(self, layout: Wide) -> dict[str, object]:
         """Return the keywords that ask for a layout."""
-        if "question" in self.resolved.columns or layout.ids in ((), (self.source.index,)):
+        if "question" in self.resolved.columns or layout.ids in ((), (self.source.index,), ("",)):
             return {"wide": True}
         return {"question": layout.ids[0], "wide": True}
 
@@ -419,45 +415,3 @@ class _View:
         values = to_list(take(series, np.arange(min(len(series), 1))))
         value = values[0] if values else None
         return quoted(value) if not isinstance(value, str) else quoted(value)[1:-1]
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    """Tell whether numbers can be ids: whole, and none of them missing."""
-    return bool(np.all(values == np.floor(values)))
-
-
-def _one_scale(columns: Sequence[NDArray[np.float64]]) -> bool:
-    """Tell whether columns of numbers can be answers on one scale: about the same values, about as spread."""
-    known = [values[~np.isnan(values)] for values in columns]
-    known = [values for values in known if len(values)]
-    if not known:
-        return True
-    low, high = (np.array([end(values) for values in known]) for end in (np.min, np.max))
-    width = high - low
-    if width.max(initial=0.0) == 0:
-        return bool(np.ptp(low) == 0)
-    # Each column reaches into the range that the widest one has, which is not many times that of another.
-    widest = int(np.argmax(width))
-    reach = (low <= high[widest]) & (high >= low[widest])
-    return bool(reach.all()) and bool(width.max() <= ONE_SCALE * np.median(width))
-
-
-def _named_alike(names: Sequence[object]) -> bool:
-    """Tell whether names are those of several workers: numbered ones, e-mail addresses, or given names."""
-    texts = [str(name).strip().casefold() for name in names]
-    if all(re.fullmatch(r"\d+", text) for text in texts):
-        return True
-    stems = {re.sub(r"[\s_.\-#]*(?:\d+|(?<=[\s_.\-#])[a-z])$", "", text) for text in texts}
-    if len(stems) == 1 and len(texts) > 1 and stems != set(texts[:1]):
-        return True
-    if all(re.fullmatch(r"[^@\s]+@[^@\s]+\.\w+", text) for text in texts):
-        return True
-    given = [text for text in texts if re.split(r"[\s_.\-]", text)[0] in GIVEN_NAMES]
-    return len(given) >= 2 and 2 * len(given) >= len(texts)
-
-
-def _no_header(cells: Sequence[object], ids: tuple[str, ...]) -> bool:
-    """Tell whether a first line is no header, but has numbers such as 3.5."""
-    return not ids and any(
-        isinstance(name, str) and re.fullmatch(r"[+-]?\d*\.\d+", name) for name in cells
-    )
