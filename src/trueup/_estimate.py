@@ -149,7 +149,8 @@ def estimate(
 
 def read_answers(answers: Any, request: Request) -> Answers:
     """Read the answers as a request says."""
-    return Answers.of(answers, **request.read.given)
+    columns = request.question_data.columns().names
+    return Answers.of(answers, **request.read.given, question_data=columns)
 
 
 def estimate_in_memory(

@@ -128,7 +128,7 @@ def updated(
     read = ReadOptions(**(_known_names(saved, answers) | keywords), duplicates=inside)
     request = QuestionDataRequest(**given, question=read.question, file_options=read.file_options)
     with Progress("update", 3, shown=progress) as bar:
-        new = _read_new(answers, read)
+        new = _read_new(answers, read, request)
         merged = merge(saved.answers, new, duplicates)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
@@ -228,7 +228,7 @@ def _known_names(saved: SavedState, answers: Any) -> dict[str, Any]:
     }
 
 
-def _read_new(answers: Any, read: ReadOptions) -> Answers:
+def _read_new(answers: Any, read: ReadOptions, request: QuestionDataRequest) -> Answers:
     """Read new answers."""
     if isinstance(answers, Answers):
         new = Answers.of(answers, **read.given)
@@ -237,7 +237,7 @@ def _read_new(answers: Any, read: ReadOptions) -> Answers:
                 "these are panels; take one with `answers.panel(b)`.", argument="answers"
             )
         return new
-    return Answers.of(answers, **read.given)
+    return Answers.of(answers, **read.given, question_data=request.columns().names)
 
 
 def _merged_data(

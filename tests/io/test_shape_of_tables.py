@@ -106,9 +106,8 @@ def test_wide_tables_with_ids_in_the_first_column(
     for make in [FRAMES[library][0] for library in FRAMES]:
         table = read_frame(make(columns))
         found = table.question_ids.tolist()  # where rows have no order, in that of the ids
-        assert (found if table.ordered else sorted(found)) == (
-            (ids or columns[name]) if table.ordered else sorted(ids or columns[name])
-        )
+        assert sorted(map(str, found)) == sorted(map(str, ids or columns[name]))
+        assert table.ordered is False or found == (ids or columns[name])
         assert table.worker_ids.tolist() == [*columns][1:]
         assert table.names.question == (name,)
     assert read_file(written(as_text(columns))).question_ids.tolist() == (ids or columns[name])
@@ -118,7 +117,7 @@ def test_wide_tables_with_ids_in_the_first_column(
 def test_wide_frames_come_out_as_they_came_in(library: str) -> None:
     make, kind = FRAMES[library]
     for options in ({}, {"wide": True}, {"wide": "questions", "question": "film"}):
-        est = trueup.estimate(make(FILMS), "mean", "none", **options)  # type: ignore[arg-type]
+        est = trueup.estimate(make(FILMS), "mean", "none", **options)
         assert isinstance(est.questions, kind)
         found = rows(est.questions)
         assert found["film"] == ["a", "b", "c"]
@@ -206,3 +205,19 @@ def test_arrays_are_never_wide() -> None:
     with pytest.raises(AnswersError, match="is for tables") as caught:
         trueup.estimate(np.ones((2, 3)), wide=True)
     assert caught.value.argument == "wide"
+
+
+def test_columns_about_questions_are_no_workers(written: Callable[..., Path]) -> None:
+    columns = {
+        **FILMS,
+        "genre": ["k", "l", "k"],
+        "truth": [2.5, 3.5, 1.0],
+        "year": [1979, 1985, 1997],
+    }
+    asked: dict[str, Any] = {"gold": "truth", "groups": "genre", "covariates": "year"}
+    for source in (columns, pd.DataFrame(columns), written(as_text(columns))):
+        for wide in (None, True):
+            est = trueup.estimate(source, wide=wide, **asked)
+            assert rows(est.workers)["worker"] == ["ann", "bob", "cyd"]
+            assert est.question_data.gold is not None
+            assert est.question_data.gold.tolist() == [2.5, 3.5]

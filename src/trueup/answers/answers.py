@@ -87,7 +87,7 @@ class Answers:
 
         given = {name for name, value in options.items() if value is not None}
         if isinstance(data, Answers):
-            too_late = given - {"question", "worker", "answer", "duplicates"}
+            too_late = given - {"question", "worker", "answer", "duplicates", "question_data"}
             if too_late:
                 raise AnswersError(
                     f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
@@ -115,7 +115,7 @@ class Answers:
                     argument="wide",
                     remedy="Give workers x questions; transpose it if it is the other way round.",
                 )
-            for name in ("question", "worker", "answer", "panel", "wide"):
+            for name in ("question", "worker", "answer", "panel", "wide", "question_data"):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
             return make(data, **options)
@@ -134,6 +134,7 @@ class Answers:
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        question_data: Sequence[str] = (),
         read: Callable[..., Table] | None = None,
     ) -> Answers:
         """Make Answers of a table: one answer per row, or one row per question and one column per worker.
@@ -157,6 +158,8 @@ class Answers:
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
             Known variance of each worker (or of some): a column, or worker id -> variance.
+        question_data : sequence of str
+            Columns that say something about the questions: in a wide table they are no workers.
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
@@ -169,6 +172,7 @@ class Answers:
             answer=answer,
             panel=panel,
             wide=wide,
+            question_data=question_data,
             numbers=_number_columns(answer_variance, worker_variance),
         )
         return cls(**build(table, duplicates, answer_variance, worker_variance))

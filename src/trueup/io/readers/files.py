@@ -37,6 +37,7 @@ def read_file(
     decimal: str | None = None,
     encoding: str | None = None,
     wide: bool | str | None = None,
+    question_data: Sequence[str] = (),
     sql: str | None = None,
 ) -> Table:
     """Read the answers in a file, several files, standard input or a database.
@@ -53,7 +54,7 @@ def read_file(
         paths is read as one table, in sorted order or that of the list. "-" is standard input,
         whose format is found from its content. With `sql`, a DuckDB or SQLite database.
         The first line of delimited text, and the first row of a sheet, names the columns.
-    question, worker, answer, panel, numbers, wide
+    question, worker, answer, panel, numbers, wide, question_data
         As for `read_frame`.
     sep
         The character between two values of delimited text; by default found from its header.
@@ -79,6 +80,7 @@ def read_file(
         panel=panel,
         numbers=numbers,
         wide=wide,
+        question_data=question_data,
     )
 
 

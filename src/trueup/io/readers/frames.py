@@ -29,6 +29,7 @@ def read_frame(
     panel: str | None = None,
     numbers: Sequence[str] = (),
     wide: bool | str | None = None,
+    question_data: Sequence[str] = (),
 ) -> Table:
     """Read the answers in a data frame.
 
@@ -48,6 +49,8 @@ def read_frame(
         True or "questions": one row per question and one column per worker; "workers": one row per
         worker and one column per question; False: one row per answer. By default found from names and values; where
         both are possible that is an error.
+    question_data
+        Columns that say something about the questions: in a wide table they are no workers.
 
     Raises
     ------
@@ -68,6 +71,7 @@ def read_frame(
         panel=panel,
         numbers=numbers,
         wide=wide,
+        question_data=question_data,
     )
 
 

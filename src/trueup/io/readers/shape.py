@@ -68,12 +68,13 @@ def read_table(
     panel: str | None,
     numbers: Sequence[str],
     wide: bool | str | None,
+    question_data: Sequence[str] = (),
 ) -> Table:
-    """Read a table of any shape."""
+    """Read a table of any shape; columns of `question_data` say something about the questions, and are no workers."""
     asked = {"question": question, "worker": worker, "answer": answer}
     with source.named():
         shape = _asked_shape(wide)
-        view = _View(source, asked, panel, numbers)
+        view = _View(source, asked, panel, numbers, question_data)
         layout, advice = None, ""
         if shape in ("question", "worker"):
             layout = view.layout(shape)
@@ -130,9 +131,16 @@ class _View:
     """What the names and the values of a table say about its shape."""
 
     def __init__(
-        self, source: Source, asked: dict[str, Any], panel: str | None, numbers: Sequence[str]
+        self,
+        source: Source,
+        asked: dict[str, Any],
+        panel: str | None,
+        numbers: Sequence[str],
+        question_data: Sequence[str],
     ) -> None:
         self.source, self.asked, self.panel, self.numbers = source, asked, panel, numbers
+        # Columns with a role of their own.
+        self.others = (panel, *question_data)
         self.resolved = resolve(
             source.names, asked, [*numbers, *([] if panel is None else [panel])]
         )
@@ -148,7 +156,7 @@ class _View:
     @property
     def _row_names(self) -> tuple[str, ...]:
         """The columns that may name the rows: that of the questions, or the first one."""
-        first = tuple(name for name in self.source.names if name != self.panel)[:1]
+        first = tuple(name for name in self.source.names if name not in self.others)[:1]
         return self.resolved.columns.get("question", first)
 
     @cached_property
@@ -199,12 +207,12 @@ class _View:
         return self._wide(rows, ids)
 
     def _wide(self, rows: str, ids: tuple[str, ...]) -> Wide:
-        cells = [name for name in self.source.names if name not in (*ids, self.panel)]
+        cells = [name for name in self.source.names if name not in (*ids, *self.others)]
         return Wide(rows, ids, self.panel, cells)
 
     @property
     def _first_column(self) -> str | None:
-        return next((name for name in self.source.names if name != self.panel), None)
+        return next((name for name in self.source.names if name not in self.others), None)
 
     def _holds_ids(self, name: str) -> bool:
         """Tell whether a first column clearly holds ids and not answers."""
@@ -222,7 +230,7 @@ class _View:
         others = [
             self._numbers(each)
             for each in self.source.names
-            if each not in (name, self.panel) and self.is_number(each)
+            if each not in (name, *self.others) and self.is_number(each)
         ]
         if len(values) >= ENOUGH and all(len(np.unique(each)) < len(each) for each in others):
             return True  # only this column never repeats
@@ -274,7 +282,7 @@ class _View:
             return None, ""
         if not ids and self._index_names_rows:
             ids = (str(source.index),)
-        cells = [name for name in names if name not in (*ids, self.panel)]
+        cells = [name for name in names if name not in (*ids, *self.others)]
         first = cells[0] if cells and not ids else None
         others = cells[1:] if first is not None and speaks_for_long(first) else cells
         if len(cells) < FEWEST or any(map(speaks_for_long, others)) or is_no_header(cells, ids):
@@ -383,7 +391,7 @@ class _View:
         """Show both ways to read a table with a row of it, and how to say which is right."""
         parts = [part for part in KNOWN_NAMES if part not in self.resolved.columns]
         used = [name for names in self.resolved.columns.values() for name in names]
-        used += [] if self.panel is None else [self.panel]
+        used += [name for name in self.others if name is not None]
         roles = guess(self.source.names, parts, used, self.is_number)
         if len(roles) < len(parts):
             roles = dict(zip(parts, layout.cells, strict=False))
