@@ -237,7 +237,7 @@ def test_options_are_options_of_commands() -> None:
 def test_warnings_point_at_the_line_of_the_caller(tmp_path: Path) -> None:
     need_cli()
     wide = tmp_path / "wide.csv"
-    wide.write_text("a,b,c,d\n1,2,3,4\n2,3,4,5\n")
+    wide.write_text("w1,w2,w3,w4\n1,2,3,4\n2,3,4,5\n")
     long = tmp_path / "long.csv"
     rows = [f"q{q},w{w},{q + w * w}" for q in range(9) for w in range(6)]
     long.write_text("\n".join(["question,worker,answer", *rows, "q1,w9,many"]))

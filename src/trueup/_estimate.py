@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from trueup.answers.answers import Answers
 from trueup.core.keywords import signature_with
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import TrueupError
+from trueup.errors import MOST_NAMES, TrueupError, counted, listing
 from trueup.pipeline.auto_method import SPLITS
 from trueup.pipeline.solve import solve
 from trueup.request import KEYWORD_ONLY, KEYWORDS, Request
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.worker_fit import StartingPoint
     from trueup.answers.scale import Scale
     from trueup.io.question_data import QuestionData
+    from trueup.pipeline.solution import Solution
     from trueup.request import EstimateKeywords
     from trueup.shrinkage import ShrinkRule
     from trueup.shrinkage.adaptive_prior import PriorChoice
@@ -115,14 +117,20 @@ def estimate(
     threads : int, optional
         Default: all processors. It changes the time, not the result.
     question, worker, answer : str
-        Names of the columns; `task`, `worker`, `label` are recognised as well.
+        Names of the columns. Other names that people use are recognised in any case: item, clip, task_id; rater, judge,
+        user; score, rating, value and so on. A question may be several columns, `question=["sample", "model"]`. Ids
+        keep the names of their columns in the result.
+    wide : bool or {"questions", "workers"}, optional
+        One row per question and one column per worker (True or "questions"), one row per worker and one column per
+        question ("workers"), or one row per answer (False). By default found from names and values; where both are
+        possible that is an error. Questions that nobody answered stay in the result without an estimate.
     panel : str, optional
         Column that tells independent problems apart.
     anonymous : bool
         Put pseudonyms ("worker 1", "worker 2", ...) in the place of the ids of the workers as soon as they are read:
         tables, reports and messages then show no id. Who gets which number is drawn anew each time, from the
         randomness of the operating system; the estimates stay what they are without it. Not on a cluster.
-    sep, decimal, encoding, wide, sql
+    sep, decimal, encoding, sql
         How a file is read, see `Answers.from_file`.
 
     Examples
@@ -148,7 +156,8 @@ def estimate(
 
 def read_answers(answers: Any, request: Request) -> Answers:
     """Read the answers as a request says."""
-    return Answers.of(answers, **request.read.given)
+    columns = request.question_data.columns().names
+    return Answers.of(answers, **request.read.given, question_data=columns)
 
 
 def estimate_in_memory(
@@ -174,4 +183,17 @@ def estimate_in_memory(
         prior_choice=prior_choice,
         scale=scale,
     )
-    return Estimate(request, question_data, solution, data.origin.kind)
+    return Estimate(request, question_data, _told(solution, data), data.origin.kind)
+
+
+def _told(solution: Solution, data: Answers) -> Solution:
+    """Say which questions nobody answered."""
+    missing = data.origin.unanswered
+    if missing is None or data.question_source is not None:
+        return solution
+    text = (
+        f"{counted(len(missing), 'question')} without any answer, so that the estimate is unknown: "
+        f"{listing(missing.tolist(), MOST_NAMES)}"
+    )
+    diagnosis = replace(solution.diagnosis, warnings=(*solution.diagnosis.warnings, text))
+    return replace(solution, diagnosis=diagnosis)

@@ -27,14 +27,20 @@ from trueup.core.progress import Progress
 from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import shown
+from trueup.io.columns import question_columns
+from trueup.io.paths import is_path
 from trueup.io.question_data import QuestionDataRequest
+from trueup.io.question_data.tables import column_names
 from trueup.io.read_options import ReadOptions
+from trueup.io.readers.files import open_source
+from trueup.io.readers.streams import STDIN
 from trueup.request import KEYWORDS
 from trueup.result.estimate import Estimate
 from trueup.result.load import read_state
 from trueup.result.state import SavedState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from trueup.algorithms.registry import Method
@@ -137,11 +143,10 @@ def updated(
     names = ("groups", "covariates", "gold")
     given = {name: keywords.pop(name) for name in names if name in keywords}
     inside: Any = "error" if duplicates == "replace" else duplicates
-    read = ReadOptions(**keywords, duplicates=inside)
-    options = {name: value for name, value in read.file_options.items() if name != "wide"}
-    request = QuestionDataRequest(**given, question=read.question, file_options=options)
+    read = ReadOptions(**(_known_names(saved, answers) | keywords), duplicates=inside)
+    request = QuestionDataRequest(**given, question=read.question, file_options=read.file_options)
     with Progress("update", 3, shown=progress) as bar:
-        new = _read_new(answers, read)
+        new = _read_new(answers, read, request)
         merged = merge(saved.answers, new, duplicates, anonymous=anonymous)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
@@ -237,7 +242,29 @@ def _stamp(path: str | PathLike[str]) -> tuple[int, ...]:
 # -- the new answers -----------------------------------------------------------------------------------------
 
 
-def _read_new(answers: Any, read: ReadOptions) -> Answers:
+def _known_names(saved: SavedState, answers: Any) -> dict[str, Any]:
+    """Return the names of columns that were passed before, where the new answers have the same columns."""
+    before = saved.request.read
+    passed = {
+        name: getattr(before, name)
+        for name in ("question", "worker", "answer")
+        if getattr(before, name) != name
+    }
+    if is_path(answers) and answers != STDIN:
+        try:
+            found: Sequence[object] = open_source(answers, **before.file_options).names
+        except TrueupError:
+            return {}  # reading says what is wrong
+    else:
+        found = column_names(answers)
+    return {
+        name: value
+        for name, value in passed.items()
+        if all(each in found for each in question_columns(value, found))
+    }
+
+
+def _read_new(answers: Any, read: ReadOptions, request: QuestionDataRequest) -> Answers:
     """Read new answers."""
     if isinstance(answers, Answers):
         new = Answers.of(answers, **read.given)
@@ -246,7 +273,7 @@ def _read_new(answers: Any, read: ReadOptions) -> Answers:
                 "these are panels; take one with `answers.panel(b)`.", argument="answers"
             )
         return new
-    return Answers.of(answers, **read.given)
+    return Answers.of(answers, **read.given, question_data=request.columns().names)
 
 
 def _merged_data(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -40,6 +40,12 @@ class Mention:
         if self.value is None:
             return self.name
         return f"{self.name}={'...' if self.value is ... else quoted(self.value)}"
+
+
+class Comma(str):
+    """What stands between two keywords of a call; the command line writes a blank instead."""
+
+    __slots__ = ()
 
 
 class Message(str):
@@ -85,6 +91,18 @@ def option(name: str, value: object = ...) -> Message:
     Pass decimal="," or encoding=..., or drop sep
     """
     return Message(Mention(name, value))
+
+
+def options(values: Mapping[str, object]) -> Message:
+    """Mention keywords that are to be passed together.
+
+    Examples
+    --------
+    >>> print("Pass " + options({"question": "item", "answer": "mark"}) + ".")
+    Pass question="item", answer="mark".
+    """
+    mentions = [Mention(name, value) for name, value in values.items()]
+    return Message(*[part for each in mentions for part in (Comma(", "), each)][1:])
 
 
 class TrueupError(ValueError):
@@ -300,7 +318,9 @@ def nearest(name: str, candidates: Sequence[object]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def missing_column(name: object, found: Sequence[object], argument: str) -> AnswersError:
+def missing_column(
+    name: object, found: Sequence[object], argument: str, likely: Any = None
+) -> AnswersError:
     """Build the error for a column that is not there.
 
     Parameters
@@ -311,9 +331,12 @@ def missing_column(name: object, found: Sequence[object], argument: str) -> Answ
         The columns there are.
     argument
         The keyword that chooses this column, or nothing where several columns share one.
+    likely
+        The column that may be meant; by default one whose name is spelled alike.
     """
     there = f"The columns are {listing(found, MOST_NAMES)}." if found else "There are no columns."
-    likely = nearest(name, found) if isinstance(name, str) else None
+    if likely is None and isinstance(name, str):
+        likely = nearest(name, found)
     if likely is not None:
         remedy = "Did you mean " + (option(argument, likely) if argument else quoted(likely)) + "?"
     elif argument:

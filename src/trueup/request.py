@@ -32,7 +32,7 @@ from trueup.shrinkage.ebe import Identity
 from trueup.shrinkage.registry import find as find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from trueup.algorithms.registry import Method
@@ -204,9 +204,10 @@ class Request:
         """Check keywords of a public function, and sort them into what they are about."""
         check_names(function, keywords, KEYWORDS)
         read = ReadOptions(**_among(keywords, READING))
-        options = {name: value for name, value in read.file_options.items() if name != "wide"}
         data = QuestionDataRequest(
-            **_among(keywords, QUESTION_DATA), question=read.question, file_options=options
+            **_among(keywords, QUESTION_DATA),
+            question=read.question,
+            file_options=read.file_options,
         )
         return cls(read, Plan(**_among(keywords, PLAN)), data, source if is_named(source) else None)
 
@@ -289,7 +290,7 @@ KEYWORD_ONLY = ORDER[3:]
 class ColumnKeywords(TypedDict, total=False):
     """Columns of a table of answers; see `trueup.estimate`."""
 
-    question: str
+    question: str | Sequence[str]
     worker: str
     answer: str
     duplicates: Duplicates
@@ -362,7 +363,7 @@ class UpdateKeywords(FileKeywords, ThreadKeywords, total=False):
     gold: Any
     worker_variance: Any
     answer_variance: Any
-    question: str
+    question: str | Sequence[str]
     worker: str
     answer: str
 

@@ -165,8 +165,9 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
         (
             "q1,w1,3\nq2,w2,4\n",
             (
-                'Column "question": not found. The columns are "q1", "w1", "3". '
-                'Name the column that holds it: question="...".'
+                'Column "question": not found. Column "worker": not found. Column "answer": not found. '
+                'The columns are "q1", "w1", "3". Did you mean question="q1", worker="w1", answer="3"? '
+                "If its first line is an answer and names no columns, write one above it that does."
             ),
         ),
         (
@@ -236,8 +237,9 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
         (
             "question:worker:answer\nq:w:1\n",
             (
-                'Column "question": not found. The columns are "question:worker:answer". '
-                'Name the column that holds it: question="...". '
+                'Column "question": not found. Column "worker": not found. Column "answer": not found. '
+                'The columns are "question:worker:answer". Name the columns that hold them: '
+                'question="...", worker="...", answer="...". '
                 'If another character is between the columns, pass sep="...".'
             ),
         ),

@@ -344,18 +344,18 @@ def test_any_name_of_a_column_will_do(constructor: Constructor, name: str) -> No
     ("columns", "options", "message"),
     [
         (
-            {"Question": ["a"], "worker": ["b"], "answer": [1]},
+            {"Questoin": ["a"], "worker": ["b"], "answer": [1]},
             {},
             (
-                'Column "question": not found. The columns are "Question", "worker", "answer". '
-                'Did you mean question="Question"?'
+                'Column "question": not found. The columns are "Questoin", "worker", "answer". '
+                'Did you mean question="Questoin"?'
             ),
         ),
         (
-            {"question": ["a"], "worker": ["b"], "score": [1]},
+            {"question": ["a"], "worker": ["b"], "text": ["x"]},
             {},
             (
-                'Column "answer": not found. The columns are "question", "worker", "score". '
+                'Column "answer": not found. The columns are "question", "worker", "text". '
                 'Name the column that holds it: answer="...".'
             ),
         ),
@@ -411,9 +411,9 @@ def test_columns_that_cannot_be_chosen_are_named(
 
 
 def test_at_most_ten_columns_are_listed() -> None:
-    columns: dict[str, list[object]] = {f"c{i}": [1] for i in range(12)}
+    columns: dict[str, list[object]] = {f"c{i}": ["x"] for i in range(12)}
 
-    with pytest.raises(AnswersError, match=r'"c8", "c9" and 2 more\. Name the column'):
+    with pytest.raises(AnswersError, match=r'"c8", "c9" and 2 more\. Did you mean question="c0"'):
         read_frame(columns)
     with pytest.raises(AnswersError, match=r"There are no columns\."):
         read_frame({})

@@ -107,7 +107,7 @@ def test_ids_of_several_types_become_text(
         ("[" * 100_000, "is not a JSON list that can be used (too deeply nested)."),
         ('{"a": ' + "9" * 5000 + "}", "line 1 is not one whole JSON object ("),
         ('{"worker": "\\ud800"}', "line 1 holds half a character"),
-        ('{"a": 1}', 'Column "question": not found. The columns are "a".'),
+        ('{"a": 1}', 'Column "question": not found. Column "worker": not found. '),
         (
             '\n{"question": 1, "worker": 2, "answer": [3]}',
             (

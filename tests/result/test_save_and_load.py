@@ -27,7 +27,7 @@ from trueup.io import archive
 from trueup.io.plain_ids import MANY, pack, unpack
 from trueup.io.table import Ids
 from trueup.pipeline.solution import COLUMNS
-from trueup.result.state import VERSION
+from trueup.result.state import OLDEST, VERSION
 from trueup.shrinkage import EBE
 
 if TYPE_CHECKING:
@@ -462,7 +462,7 @@ def test_the_checks_themselves_let_a_rebuilt_file_through(tmp_path: Path, good: 
 
 
 def test_files_of_an_older_version_are_refused(tmp_path: Path, good: bytes) -> None:
-    older = refusal(tmp_path, rebuilt(good, _set("version", VERSION - 1)))
+    older = refusal(tmp_path, rebuilt(good, _set("version", OLDEST - 1)))
     assert "written by an older trueup" in older
     assert "Estimate again from all answers." in older
 

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.answers.origin import Origin
     from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.io.columns import IdNames
     from trueup.io.table import Ids, Table
 
 Duplicates = Literal["error", "mean", "first"]
 
 # Options of `from_file` that say how a file is read.
-FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
+FILE_OPTIONS = ("sep", "decimal", "encoding", "sql")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +87,7 @@ class Answers:
 
         given = {name for name, value in options.items() if value is not None}
         if isinstance(data, Answers):
-            too_late = given - {"question", "worker", "answer", "duplicates"}
+            too_late = given - {"question", "worker", "answer", "duplicates", "question_data"}
             if too_late:
                 raise AnswersError(
                     f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
@@ -108,7 +109,13 @@ class Answers:
                     argument="panel",
                     remedy="Give an array of three dimensions: panels x workers x questions.",
                 )
-            for name in ("question", "worker", "answer", "panel"):
+            if "wide" in given:
+                raise AnswersError(
+                    "is for tables, and this is an array.",
+                    argument="wide",
+                    remedy="Give workers x questions; transpose it if it is the other way round.",
+                )
+            for name in ("question", "worker", "answer", "panel", "wide", "question_data"):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
             return make(data, **options)
@@ -119,26 +126,33 @@ class Answers:
         cls,
         frame: Any,
         *,
-        question: str = "question",
+        question: str | Sequence[str] = "question",
         worker: str = "worker",
         answer: str = "answer",
         panel: str | None = None,
+        wide: bool | str | None = None,
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
         anonymous: bool = False,
+        question_data: Sequence[str] = (),
         read: Callable[..., Table] | None = None,
     ) -> Answers:
-        """Make Answers of a long table with one answer per row.
+        """Make Answers of a table: one answer per row, or one row per question and one column per worker.
 
         Parameters
         ----------
         frame : pandas, polars, pyarrow or duckdb frame, or a dict of columns
             Missing answers are dropped and counted.
         question, worker, answer : str
-            Names of the columns; `task`, `worker`, `label` are recognised as well.
+            Names of the columns; other names that people use, such as `task`, `rater` and `score`, are recognised.
+            Several columns may name a question together: `question=["sample", "model"]`.
         panel : str, optional
             Column that tells independent problems apart.
+        wide : bool or {"questions", "workers"}, optional
+            True or "questions": one row per question and one column per worker; "workers": the other way round;
+            False: one row per answer. By default found from names and values; where both are possible that is an
+            error.
         duplicates : {"error", "mean", "first"}
             What to do when a worker answered a question more than once.
         answer_variance : str, optional
@@ -147,6 +161,8 @@ class Answers:
             Known variance of each worker (or of some): a column, or worker id -> variance.
         anonymous : bool
             Replace the ids of the workers by pseudonyms, in random order.
+        question_data : sequence of str
+            Columns that say something about the questions: in a wide table they are no workers.
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
@@ -158,6 +174,8 @@ class Answers:
             worker=worker,
             answer=answer,
             panel=panel,
+            wide=wide,
+            question_data=question_data,
             numbers=_number_columns(answer_variance, worker_variance),
         )
         fields = build(table, duplicates, answer_variance, worker_variance, anonymous=anonymous)
@@ -171,7 +189,6 @@ class Answers:
         sep: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
-        wide: bool | str | None = None,
         sql: str | None = None,
         **options: Any,
     ) -> Answers:
@@ -185,9 +202,6 @@ class Answers:
         sep, decimal, encoding : str, optional
             How delimited text is written: the character between values (found from the header), the decimal mark
             ("." or ","), the encoding (UTF-8).
-        wide : bool or {"questions", "workers"}, optional
-            True or "questions": one row per question and one column per worker; "workers": the other way round;
-            False: one row per answer. By default found from the columns.
         sql : str, optional
             Query to run on `path`, a DuckDB or SQLite database, without changing it.
         options
@@ -197,7 +211,7 @@ class Answers:
 
         from trueup.io.readers.files import read_file
 
-        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, wide=wide, sql=sql)
+        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, sql=sql)
         return cls.from_frame(path, **options, read=read)
 
     @classmethod
@@ -291,6 +305,11 @@ class Answers:
     def n_duplicates(self) -> int:
         """Number of answers that repeat a worker on a question."""
         return self.origin.n_duplicates
+
+    @property
+    def names(self) -> IdNames:
+        """What questions and workers are called: the columns that hold their ids."""
+        return self.origin.names
 
     @property
     def counts(self) -> Ints:

@@ -19,7 +19,7 @@ from trueup.core.arrays import (
     rectangles,
     segment_sum,
 )
-from trueup.errors import AnswersError, first_rows, marked_rows, quoted
+from trueup.errors import AnswersError, first_rows, marked_rows, option, quoted
 from trueup.io.read_options import check_reading
 from trueup.io.table import pseudonyms_of
 
@@ -108,6 +108,9 @@ def build(
             table.n_rows,
             table.n_missing,
             n_duplicates,
+            table.names,
+            table.unanswered,
+            table.suggested,
         ),
     }
 
@@ -281,7 +284,20 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
 
 def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
     at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
-    return repeated_answers(count, f"first {_listed(table, sort.rows(at))}")
+    error = repeated_answers(count, f"first {_listed(table, sort.rows(at))}")
+    names, found = table.names, table.suggested
+    if table.kind == "matrix" or not found:
+        return error
+    advice: list[str] = []
+    if "system" in found:
+        columns = [*names.question, found["system"]]
+        advice.append(
+            "If these are answers about several systems, pass " + option("question", columns) + "."
+        )
+    if "run" in found:
+        runs = f"If column {quoted(found['run'])} counts runs of the same worker, "
+        advice.append(runs + option("duplicates", "mean") + " averages them.")
+    return error.advised(error.remedy, *advice)
 
 
 def merge_repeated(

@@ -113,6 +113,7 @@ def merge(
             n_rows=old.origin.n_rows + new.origin.n_rows,
             n_missing=old.origin.n_missing + new.origin.n_missing,
             n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
+            unanswered=_unanswered(question_ids, old.origin.unanswered, new.origin.unanswered),
         ),
     )
     return Merged(
@@ -148,6 +149,19 @@ def _places(old: Answers, keys: Ints, question: Ints, n: int) -> tuple[Ints, Boo
             last, old.indptr[mine[own] + 1], at[np.minimum(inside, len(at) - 1)]
         )
     return place, again
+
+
+def _unanswered(answered: Ids, *parts: Ids | None) -> Ids | None:
+    """Return the questions that still nobody answered."""
+    found: Ids | None = None
+    for ids in parts:
+        if ids is None:
+            continue
+        found = ids if found is None else joined(found, ids, "question")[1]
+    if found is None:
+        return None
+    still = np.flatnonzero(answered.index_of(found) < 0)
+    return found.take(still) if len(still) else None
 
 
 def _repeated(questions: Ids, workers: Ids | None, keys: Ints, n: int) -> AnswersError:

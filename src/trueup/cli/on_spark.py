@@ -84,7 +84,7 @@ def answers_frame(
             numbers=variances,
         )
     columns = question_data.columns(names)
-    columns.check(names, roles.question, files[0].label)
+    columns.check(names, roles.one_question, files[0].label)
     wanted = list(dict.fromkeys([*roles.names, *columns.names]))
     check_columns(files, wanted)
     return read_files(session, files, wanted)

@@ -86,7 +86,7 @@ def _read(est: Estimate) -> list[str]:
     """Say what was read, and what was dropped and why."""
     malformed = getattr(est.problem, "malformed", None)  # only files that are streamed have them
     if malformed is None or not malformed.count:
-        return account(est)
+        return list(map(as_options, account(est)))
     bad = f"{malformed.count:,} of {counted(est.problem.n_rows, 'row')}"
     return [
         *account(est)[:-1],
@@ -155,13 +155,14 @@ def _least_certain(est: Estimate, written: Path | None) -> list[str]:
     error = frame["std_error"] / frame["estimate"] if relative else frame["std_error"]
     least = frame.orderBy(error.desc_nulls_first()).limit(count).toArrow()
     columns = interval_columns(est)
-    rows: list[tuple[str, ...]] = [("question", "estimate", *columns, "answers")]
+    title = est.problem.names.question_title
+    rows: list[tuple[str, ...]] = [(short(title), "estimate", *columns, "answers")]
     for row in least.to_pylist():
         intervals = (
             interval(*(np.nan if row[end] is None else row[end] for end in ends))
             for ends in columns.values()
         )
-        name, value, answers = row["question"], row["estimate"], row["n_answers"]
+        name, value, answers = row[title], row["estimate"], row["n_answers"]
         rows.append((short(name), f"{value:.6g}", *intervals, f"{answers:,}"))
     return [title, *text_table(rows, "  ")]
 

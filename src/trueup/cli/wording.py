@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from trueup.errors import Mention, Message, quoted
+from trueup.errors import Comma, Mention, Message, quoted
 
 #: Options that are no keywords of `trueup.estimate`.
 OPTIONS = (
@@ -31,7 +31,13 @@ def as_options(text: str) -> str:
     Pass --decimal , or --wide questions.
     """
     parts = text.parts if isinstance(text, Message) else (text,)
-    return "".join(_option(part) if isinstance(part, Mention) else part for part in parts)
+    return "".join(map(_written, parts))
+
+
+def _written(part: str | Mention) -> str:
+    if isinstance(part, Mention):
+        return _option(part)
+    return " " if isinstance(part, Comma) else part
 
 
 def is_option(name: str) -> bool:
@@ -47,6 +53,8 @@ def _option(mention: Mention) -> str:
     match mention.value:
         case bool() as value:
             text = VALUES[mention.name, value]
+        case list() | tuple() as names:
+            text = shlex.quote(",".join(map(str, names)))
         case str() as value if value != "...":
             text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
         case _:

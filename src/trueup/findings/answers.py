@@ -18,6 +18,7 @@ import numpy as np
 
 from trueup.errors import TrueupError, counted, quoted
 from trueup.findings.surprise import FEWEST_ANSWERS, surprise
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
 from trueup.variance.correlated import sample_answers
 
@@ -75,6 +76,8 @@ class OddAnswers:
         Library of `frame`.
     note : str
         Says that only a sample of the questions was examined, if so.
+    names : IdNames
+        What the caller calls questions and workers.
     """
 
     question_ids: Ids
@@ -92,6 +95,7 @@ class OddAnswers:
     places: Ints
     kind: str
     note: str = ""
+    names: IdNames = PLAIN_NAMES
 
     def __len__(self) -> int:
         return len(self.answer)
@@ -110,7 +114,7 @@ class OddAnswers:
             "z": self.z,
             "hint": list(self.hint),
         }
-        return make_frame(self.kind, columns)
+        return make_frame(self.kind, columns, names=self.names)
 
     @property
     def summary(self) -> str:
@@ -216,6 +220,7 @@ def odd_answers(
         places=places,
         kind=kind,
         note=sample.note,
+        names=solution.root.problem.names,
     )
 
 

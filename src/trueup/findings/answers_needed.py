@@ -22,6 +22,7 @@ import numpy as np
 from trueup.answers.scale import LOGARITHMS
 from trueup.core.parameters import plain
 from trueup.errors import TrueupError, counted, quoted
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class AnswersNeeded:
         Standard deviation of an answer of a typical worker, on the scale on which answers are combined.
     relative : bool
         Whether the target is a share of the value: where logarithms are combined and no target was given.
+    names : IdNames
+        What the caller calls questions and workers.
     """
 
     question_ids: Ids
@@ -78,6 +81,7 @@ class AnswersNeeded:
     after_one: Floats
     typical: float
     relative: bool = False
+    names: IdNames = PLAIN_NAMES
 
     @property
     def total(self) -> int:
@@ -133,7 +137,7 @@ class AnswersNeeded:
             "std_error_after_one": self.after_one[order],
         }
         unknown = ("std_error", "gain", "std_error_after_one")
-        return make_frame(self.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown, names=self.names)
 
     @property
     def summary(self) -> str:
@@ -236,6 +240,7 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
         np.where(known, np.sqrt(after) * slope, np.nan),
         float(np.sqrt(s)),
         relative,
+        problem.names,
     )
 
 

@@ -262,8 +262,9 @@ class Findings:
         def find() -> CorrelatedWorkers:
             sample, seed = self._sample, self._options.seed
             pairs = find_pairs(sample.answers, noise=self._sample_noise, seed=seed)
-            ids = self._solution.root.problem.worker_ids
-            return CorrelatedWorkers(pairs.in_all(sample), ids, self._kind)
+            problem = self._solution.root.problem
+            found = pairs.in_all(sample)
+            return CorrelatedWorkers(found, problem.worker_ids, self._kind, problem.names)
 
         return self._once("pairs", find, self._options.seed)
 

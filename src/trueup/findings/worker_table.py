@@ -147,7 +147,7 @@ class WorkerTable:
             "bias_std_error",
             "far_off",
         )
-        return make_frame(self.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown, names=self.correlated.names)
 
     @property
     def remarkable(self) -> Ints:

@@ -10,18 +10,20 @@ from trueup.core.parameters import yes_or_no
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Duplicates = Literal["error", "mean", "first"]
 #: Options that only files have.
-FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
+FILE_OPTIONS = ("sep", "decimal", "encoding", "sql")
 
 
 @dataclass(frozen=True, eq=False)
 class ReadOptions:
     """How answers are read; see `trueup.Answers.from_frame` and `from_file`."""
 
-    question: str = keyword("question", "Column of the questions.", str)
+    question: str | Sequence[str] = keyword(
+        "question", "Column of the questions, or several columns with commas between.", str
+    )
     worker: str = keyword("worker", "Column of the workers.", str)
     answer: str = keyword("answer", "Column of the answers.", str)
     panel: str | None = keyword(None, "Column of independent problems.", None)

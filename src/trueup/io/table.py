@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.io import series
+from trueup.io.columns import PLAIN_NAMES, IdNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -115,6 +116,72 @@ def pseudonyms_of(ids: Ids) -> tuple[Pseudonyms, NDArray[np.int64]]:
     return Pseudonyms(names, rank[order]), code
 
 
+class QuestionKey(tuple[object, ...]):
+    """The id of a question that several columns name: a tuple that is written as its parts with commas."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))
+
+
+class CompositeIds(Ids):
+    """Ids that several columns name together, as tuples.
+
+    Parameters
+    ----------
+    columns
+        The distinct values of each column.
+    codes
+        For each column, the number of its value in each id.
+    """
+
+    __slots__ = ("_all", "codes", "columns")
+
+    def __init__(self, columns: Sequence[Ids], codes: Sequence[Indices]) -> None:
+        self.columns, self.codes = tuple(columns), tuple(codes)
+        self._code_of = None
+        self._all: NDArray[np.object_] | None = None
+
+    @classmethod
+    def of(cls, keys: Sequence[Sequence[object]]) -> CompositeIds:
+        """Make ids of tuples."""
+        columns, codes = [], []
+        for values in zip(*keys, strict=True):
+            code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            columns.append(Ids(series.array_of(list(code_of))))
+            codes.append(np.array([code_of[value] for value in values], dtype=np.int64))
+        return cls(columns, codes)
+
+    @property
+    def parts(self) -> list[Ids]:
+        """One column of ids for each of the columns."""
+        return [ids.take(codes) for ids, codes in zip(self.columns, self.codes, strict=True)]
+
+    @property
+    def values(self) -> NDArray[np.object_]:
+        """All ids, an array of tuples."""
+        if self._all is None:
+            rows = zip(*(part.tolist() for part in self.parts), strict=True)
+            self._all = np.fromiter(map(QuestionKey, rows), dtype=object, count=len(self))
+        return self._all
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    def take(self, indices: Indices) -> CompositeIds:
+        """Return the ids of these codes, in this order."""
+        rows = np.asarray(indices, dtype=np.int64)
+        return CompositeIds(self.columns, [codes[rows] for codes in self.codes])
+
+
+def concatenated(first: Ids, second: Ids) -> Ids:
+    """Put ids of one input below one another."""
+    if isinstance(first, CompositeIds):
+        return CompositeIds.of([*first.values, *second.values])
+    return Ids(series.concat(first.values, second.values))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Answers, one entry per row that has an answer.
@@ -144,6 +211,12 @@ class Table:
     ordered
         Whether the rows have an order. If so, codes are in order of first appearance, otherwise
         in order of the ids.
+    names
+        What the caller calls questions and workers.
+    unanswered
+        Questions that nobody answered, of a table that lists them; None: there are none.
+    suggested
+        Columns that may hold systems, runs or known truths, and were not used.
     """
 
     question: Indices
@@ -159,3 +232,6 @@ class Table:
     panel_ids: Ids | None = None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     ordered: bool = True
+    names: IdNames = PLAIN_NAMES
+    unanswered: Ids | None = None
+    suggested: Mapping[str, str] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def card(est: Estimate) -> str:
         title: _intervals(data, getattr(est, low)[first], getattr(est, high)[first])
         for title, (low, high) in interval_columns(est).items()
     }
-    columns = ["question", "estimate", *intervals, "answers"]
+    columns = [data.problem.names.question_title, "estimate", *intervals, "answers"]
     counts = data.problem.counts[first].tolist()
     values = data.rounded(est.estimate[first])
     rows = list(zip(names, values, *intervals.values(), counts, strict=True))

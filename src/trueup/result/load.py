@@ -36,10 +36,12 @@ from trueup.io.archive import (
     vector,
     whole,
 )
+from trueup.io.columns import IdNames, check_titles
 from trueup.io.plain_ids import unpack
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.read_options import ReadOptions
 from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.table import CompositeIds
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.outlook import Outlook
@@ -56,6 +58,7 @@ from trueup.result.state import (
     FORMAT,
     OF_QUESTIONS,
     OF_WORKERS,
+    OLDEST,
     SHOWN,
     VERSION,
     SavedState,
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.registry import Method
+    from trueup.io.table import Ids
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -121,7 +125,7 @@ def _understood(
     path: str | os.PathLike[str], without: Collection[str] = ()
 ) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """Read a file; whatever is wrong with it is said in one way."""
-    read = read_archive(path, FORMAT, VERSION, oldest=VERSION, without=without)
+    read = read_archive(path, FORMAT, VERSION, oldest=OLDEST, without=without)
     try:
         yield read
     except MethodNeeded as error:
@@ -258,8 +262,29 @@ def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
             n_rows=whole(about["rows"]),
             n_missing=whole(about["missing"]),
             n_duplicates=whole(about["duplicates"]),
+            names=_names(about.get("names"), questions),
+            unanswered=_unanswered(arrays, questions),
         ),
     )
+
+
+def _names(about: Any, questions: Ids) -> IdNames:
+    """Return what questions and workers are called; states of older versions do not say."""
+    names = IdNames()
+    if about is not None:
+        names = IdNames(tuple(texts(about["question"])), printable(about["worker"]))
+    columns = len(questions.columns) if isinstance(questions, CompositeIds) else 1
+    check(len(names.question) == columns, "the names of its columns")
+    check_titles(names)
+    return names
+
+
+def _unanswered(arrays: Arrays, questions: Ids) -> Ids | None:
+    if not any(name.startswith("unanswered") for name in arrays):
+        return None
+    ids = unpack("unanswered", arrays)
+    check(bool((questions.index_of(ids) < 0).all()), "the questions without answers")
+    return ids
 
 
 def _installed(kind: str) -> bool:

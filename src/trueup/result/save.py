@@ -46,6 +46,7 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             "rows": answers.n_rows,
             "missing": answers.n_missing,
             "duplicates": answers.n_duplicates,
+            "names": {"question": list(answers.names.question), "worker": answers.names.worker},
         },
         "plan": {
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
@@ -145,6 +146,7 @@ def _variance(variance: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
+    missing = answers.origin.unanswered
     optional = {"precision": answers.precision, "worker_variance": answers.worker_variance}
     return {
         "counts": answers.counts.astype(np.int64),
@@ -152,6 +154,7 @@ def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
         "answers": answers.answers,
         **pack("question", answers.question_ids),
         **pack("worker", answers.worker_ids),
+        **({} if missing is None else pack("unanswered", missing)),
         **{name: array for name, array in optional.items() if array is not None},
     }
 

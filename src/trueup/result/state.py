@@ -13,7 +13,7 @@ import numpy as np
 
 from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, quoted
-from trueup.io.archive import BROKEN, Damage, check
+from trueup.io.archive import BROKEN, Damage, check, texts
 from trueup.pipeline.solution import COLUMNS
 from trueup.result.own_method import named_method
 from trueup.shrinkage.contract import ShrinkRule
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION = "trueup state", 6
+FORMAT, VERSION, OLDEST = "trueup state", 7, 6
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}
@@ -126,6 +126,8 @@ def written(name: str, value: Any) -> Any:
         return value
     if isinstance(value, float):
         return {"number": repr(value)}
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return {"texts": list(value)}
     if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
         return {"numbers": [repr(float(each)) for each in value]}
     if name == "method":
@@ -140,6 +142,8 @@ def read_value(name: str, text: Any) -> Any:
     if not isinstance(text, dict):
         check(text is None or isinstance(text, bool | int | str), "its request")
         return text
+    if "texts" in text:
+        return texts(text["texts"])
     if "number" in text:
         return float(text["number"])
     if "numbers" in text:

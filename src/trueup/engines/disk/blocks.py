@@ -35,6 +35,7 @@ from trueup.engines.disk.folder import META, Folder, shown
 from trueup.engines.disk.question_data import StoredIds
 from trueup.engines.one_panel import OnePanel
 from trueup.errors import TrueupError
+from trueup.io.columns import IdNames
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.source import one_line
 from trueup.io.table import Ids, Pseudonyms
@@ -86,6 +87,11 @@ class StoredAnswers(OnePanel):
     covariate_names: tuple[str, ...]
     starts: Ints = field(repr=False)
     ends: Ints = field(repr=False)
+
+    @property
+    def names(self) -> IdNames:
+        """What questions and workers are called: the columns that hold their ids."""
+        return IdNames((self.columns["question"],), self.columns["worker"])
 
     @classmethod
     def open(cls, folder: Folder, block_answers: int = BLOCK_ANSWERS) -> Self:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,8 +19,8 @@ from trueup.engines.disk.numbers import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Registry, RowPlan, prepare
 from trueup.engines.threads import in_turn
 from trueup.errors import AnswersError, counted, quoted
-from trueup.io.columns import choose
-from trueup.io.numbers import COMMA
+from trueup.io.columns import check_titles, choose
+from trueup.io.numbers import COMMA, to_numbers
 from trueup.io.readers.join import check_columns
 from trueup.io.readers.source import DECIMAL_REMEDY, labelled
 
@@ -83,11 +84,14 @@ def make_plan(files: Sequence[File], options: IntakeOptions) -> RowPlan:
             answer=read.answer,
             panel=None,
             numbers=[name for name in (read.answer_variance, known) if name],
+            is_number=partial(_is_number, files[0], options.limits),
         )
-    columns.check(files[0].names, roles.question, files[0].label)
+        check_titles(roles.id_titles)
+        question = roles.one_question
+    columns.check(files[0].names, question, files[0].label)
     check_columns(files, [*roles.names, *columns.names])
     return RowPlan(
-        question=roles.question,
+        question=question,
         worker=roles.worker,
         answer=roles.answer,
         answer_variance=read.answer_variance,
@@ -96,10 +100,24 @@ def make_plan(files: Sequence[File], options: IntakeOptions) -> RowPlan:
         covariates=columns.covariates,
         gold=columns.gold,
         decimal=options.layout.decimal,
-        question_type=common_type(files, roles.question),
+        question_type=common_type(files, question),
         worker_type=common_type(files, roles.worker),
         whole=files[0].untyped,
     )
+
+
+def _is_number(file: File, limits: Limits, name: str) -> bool:
+    """Tell whether the first values of a column are numbers."""
+    if not file.untyped:
+        types = need("pyarrow", "files").types
+        kind = file.kind(name)
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+    try:
+        for part in file.sample(name, 1, limits):
+            to_numbers(part, name)
+    except AnswersError:
+        return False
+    return True
 
 
 @dataclass

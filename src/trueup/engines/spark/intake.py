@@ -7,6 +7,7 @@ number, so that messages give examples of what was found instead of places.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from trueup.core.libraries import need
 from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
-from trueup.io.columns import choose
+from trueup.io.columns import check_titles, choose
 from trueup.io.numbers import MISSING_TEXTS, or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.read_options import check_reading
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from trueup.core.arrays import Floats
-    from trueup.io.columns import Roles
+    from trueup.io.columns import IdNames, Roles
     from trueup.io.question_data import QuestionColumns
     from trueup.io.read_options import ReadOptions
 
@@ -60,6 +61,8 @@ class CheckedRows:
         What the rows say about the questions.
     n_rows, n_missing, n_answers : int
         Rows, and how many of them have no answer or one.
+    names : IdNames
+        What questions and workers are called.
     """
 
     rows: DataFrame
@@ -69,6 +72,7 @@ class CheckedRows:
     n_rows: int
     n_missing: int
     n_answers: int
+    names: IdNames
 
 
 def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) -> CheckedRows:
@@ -87,8 +91,10 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
         answer=read.answer,
         panel=None,
         numbers=[name for name in (answer_variance, known) if name is not None],
+        is_number=partial(_is_number, frame),
     )
-    columns.check(frame.columns, roles.question)
+    check_titles(roles.id_titles)
+    columns.check(frame.columns, roles.one_question)
     numbers = {ANSWER: roles.answer}
     if answer_variance is not None:
         numbers[VARIANCE] = answer_variance
@@ -103,7 +109,14 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
     _check(frame, roles, numbers, counts)
     if columns.groups is not None:
         question_data = question_data._replace(labels=_labels(table, columns.groups))
-    return _checked(table, counts, numbers, worker_variance, question_data)
+    return _checked(table, counts, numbers, worker_variance, question_data, roles.id_titles)
+
+
+def _is_number(frame: DataFrame, name: str) -> bool:
+    """Tell whether a column can hold answers: numbers, or text that may write some."""
+    from pyspark.sql import types
+
+    return isinstance(_type_of(frame, name), types.NumericType)
 
 
 def _table(
@@ -111,7 +124,7 @@ def _table(
 ) -> DataFrame:
     """Select ids, labels and numbers, and whether what stands for a number is none."""
     columns = [
-        _id(frame, roles.question, QUESTION).alias(QUESTION),
+        _id(frame, roles.one_question, QUESTION).alias(QUESTION),
         _id(frame, roles.worker, WORKER).alias(WORKER),
     ]
     for part, name in numbers.items():
@@ -276,7 +289,7 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
             f"Column {quoted(roles.answer)}: no answers, {what}. Give at least one answer."
         )
     nobody = pc.sum(counts.filter(pc.is_null(counts[WORKER]))["answers"]).as_py() or 0
-    for name, count in ((roles.question, found("no_question")), (roles.worker, nobody)):
+    for name, count in ((roles.one_question, found("no_question")), (roles.worker, nobody)):
         if count:
             raise fault(
                 name,
@@ -294,7 +307,7 @@ def _unusable(frame: DataFrame, roles: Roles, name: str, part: str) -> AnswersEr
 
     value, bad = _number(frame, name, part)
     rows = frame.where(bad | (functions.abs(value) > LARGEST_ANSWER)).select(
-        _id(frame, roles.question, QUESTION).alias(QUESTION), _column(name).alias("value")
+        _id(frame, roles.one_question, QUESTION).alias(QUESTION), _column(name).alias("value")
     )
     row = rows.orderBy(QUESTION).limit(1).collect()[0]
     argument = "gold" if part == vectors.GOLD else "covariates"
@@ -324,6 +337,7 @@ def _checked(
     numbers: Mapping[str, str],
     worker_variance: Any,
     question_data: SparkQuestionData,
+    names: IdNames,
 ) -> CheckedRows:
     """Put the workers in order, and what is known of them."""
     import pyarrow as pa
@@ -345,6 +359,7 @@ def _checked(
         n_rows=n_rows,
         n_missing=n_rows - n_answers,
         n_answers=n_answers,
+        names=names,
     )
 
 

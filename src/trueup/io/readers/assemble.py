@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
+from trueup.io.columns import check_titles, suggested
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
 from trueup.io.series import Series, take
-from trueup.io.table import Ids, Table
+from trueup.io.table import CompositeIds, Ids, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,8 @@ def read_long(source: Source, roles: Roles) -> Table:
     AnswersError
         When no answer is left, or one of the columns cannot be used.
     """
+    with source.named():
+        check_titles(roles.id_titles)
     columns = source.fetch(roles.names, roles.id_names)
     with source.named():
         for name in (roles.answer, *roles.numbers):
@@ -54,11 +57,10 @@ def _assemble(columns: Mapping[str, Series], roles: Roles, source: Source) -> Ta
         )
     keep = ~missing if n_missing else None
 
-    def coded(name: str) -> tuple[Indices, Ids]:
-        codes, ids = encode_ids(columns[name], name, keep, source.ordered)
-        return codes, Ids(source.settle(name, ids.values))
+    def coded(*names: str) -> tuple[Indices, Ids]:
+        return coded_ids({name: columns[name] for name in names}, keep, source)
 
-    question, question_ids = coded(roles.question)
+    question, question_ids = coded(*roles.question)
     worker, worker_ids = coded(roles.worker)
     panel, panel_ids = (None, None) if roles.panel is None else coded(roles.panel)
     numbers = {
@@ -78,6 +80,8 @@ def _assemble(columns: Mapping[str, Series], roles: Roles, source: Source) -> Ta
         n_missing=n_missing,
         kind=source.kind,
         ordered=source.ordered,
+        names=roles.id_titles,
+        suggested=suggested(name for name in source.names if name not in roles.names),
     )
 
 
@@ -97,6 +101,24 @@ def read_answers(series: Series, column: str, *, argument: str = "") -> NDArray[
             answer[too_large[:MOST_ROWS]].tolist(),
         )
     return answer
+
+
+def coded_ids(
+    columns: Mapping[str, Series], keep: NDArray[np.bool_] | None, source: Source
+) -> tuple[Indices, Ids]:
+    """Replace ids by codes; those of several columns together are one id."""
+    coded = [encode_ids(series, name, keep, source.ordered) for name, series in columns.items()]
+    settled = [
+        Ids(source.settle(name, ids.values)) for name, (_, ids) in zip(columns, coded, strict=True)
+    ]
+    if len(coded) == 1:
+        return coded[0][0], settled[0]
+    joint: Indices = np.zeros(len(coded[0][0]), dtype=np.int64)
+    for codes, ids in coded:
+        # Numbered anew each time, so that they stay small; in the order of the ids where rows have none.
+        joint = encode(joint * len(ids) + codes, by_id=not source.ordered).codes.astype(np.int64)
+    joint, _, first = encode(joint, by_id=not source.ordered)
+    return joint, CompositeIds(settled, [codes[first] for codes, _ in coded])
 
 
 def encode_ids(

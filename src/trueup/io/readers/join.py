@@ -11,9 +11,8 @@ import numpy as np
 
 from trueup.core.libraries import need
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
-from trueup.io.readers.frames import array_of
 from trueup.io.readers.python_values import id_array
-from trueup.io.series import library, to_list
+from trueup.io.series import array_of, library, to_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -59,6 +59,10 @@ class Source:
         Of several joined sources: an error about the first one with other columns.
     kept
         An object that must stay alive as long as the source is used.
+    index
+        Column with the labels of the rows, where they have some; it need not be among `names`.
+    unnamed
+        Whether the columns have no names, only numbers.
     """
 
     names: list[str]
@@ -73,6 +77,8 @@ class Source:
     ordered: bool = True
     differs: str = ""
     kept: object = None
+    index: str | None = None
+    unnamed: bool = False
 
     @property
     def untyped(self) -> bool:
