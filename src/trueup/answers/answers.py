@@ -12,7 +12,7 @@ runs over all panels in the same few passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from trueup.answers import panels
 from trueup.answers.build import build
 from trueup.answers.cut import BLOCK_ANSWERS, cut_blocks
 from trueup.errors import AnswersError
+from trueup.io.read_options import ANSWER_OPTIONS, FILE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +29,9 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.answers.origin import Origin
     from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.io.read_options import Duplicates
+    from trueup.io.rejects import Rejects
     from trueup.io.table import Ids, Table
-
-Duplicates = Literal["error", "mean", "first"]
-
-# Options of `from_file` that say how a file is read.
-FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +82,11 @@ class Answers:
         """
         from trueup.io.paths import is_path
 
-        given = {name for name, value in options.items() if value is not None}
+        given = {
+            name
+            for name, value in options.items()
+            if value is not None and (value is not False or name == "wide")
+        }
         if isinstance(data, Answers):
             too_late = given - {"question", "worker", "answer", "duplicates"}
             if too_late:
@@ -108,7 +110,14 @@ class Answers:
                     argument="panel",
                     remedy="Give an array of three dimensions: panels x workers x questions.",
                 )
-            for name in ("question", "worker", "answer", "panel"):
+            for name in ANSWER_OPTIONS:
+                if name in given:
+                    raise AnswersError(
+                        "is for tables, and this is an array of numbers.",
+                        argument=name,
+                        remedy="Leave it out, and put NaN where there is no answer.",
+                    )
+            for name in ("question", "worker", "answer", "panel", *ANSWER_OPTIONS):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
             return make(data, **options)
@@ -126,6 +135,11 @@ class Answers:
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        strip_units: bool = False,
+        skip_bad: bool = False,
+        valid: tuple[float, float] | None = None,
         read: Callable[..., Table] | None = None,
     ) -> Answers:
         """Make Answers of a long table with one answer per row.
@@ -138,15 +152,28 @@ class Answers:
             Names of the columns; `task`, `worker`, `label` are recognised as well.
         panel : str, optional
             Column that tells independent problems apart.
-        duplicates : {"error", "mean", "first"}
-            What to do when a worker answered a question more than once.
+        duplicates : {"error", "mean", "mean-all", "first"}
+            What to do when a worker answered a question more than once. "mean" stops where these answers differ in
+            another column of few values, such as the model that was judged; "mean-all" does not.
         answer_variance : str, optional
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
             Known variance of each worker (or of some): a column, or worker id -> variance.
+        decimal, thousands : str, optional
+            Decimal mark of numbers in text ("." or ","), and what separates groups of three digits, if anything does
+            (",", ".", " " or "'").
+        strip_units : bool
+            Take off the unit, currency or percent sign beside numbers in text; all must have the same one or none.
+            "45 %" is read as 45.
+        skip_bad : bool
+            Set rows aside whose answer is not a number or not valid, or that lack a question or worker. They are
+            counted, and listed in `Answers.rejects`.
+        valid : (low, high), optional
+            Answers outside are an error, or set aside with `skip_bad`.
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
+        from trueup.io.readers.answer_column import AnswerRules
         from trueup.io.readers.frames import read_frame
 
         table = (read or read_frame)(
@@ -156,6 +183,7 @@ class Answers:
             answer=answer,
             panel=panel,
             numbers=_number_columns(answer_variance, worker_variance),
+            rules=AnswerRules.of(decimal, thousands, strip_units, skip_bad, valid),
         )
         return cls(**build(table, duplicates, answer_variance, worker_variance))
 
@@ -165,8 +193,9 @@ class Answers:
         path: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
         sep: str | None = None,
-        decimal: str | None = None,
         encoding: str | None = None,
+        skip_lines: int | None = None,
+        sheet: str | None = None,
         wide: bool | str | None = None,
         sql: str | None = None,
         **options: Any,
@@ -178,9 +207,12 @@ class Answers:
         path : path or list of paths
             Delimited text (.csv, .tsv, .txt), JSON (.jsonl, .ndjson, .json), Parquet or .xlsx; text and JSON also
             with .gz behind. A pattern ("answers/*.csv") or a list is read as one table; "-" is standard input.
-        sep, decimal, encoding : str, optional
-            How delimited text is written: the character between values (found from the header), the decimal mark
-            ("." or ","), the encoding (UTF-8).
+        sep, encoding : str, optional
+            How delimited text is written: the character between values (found from the header), the encoding (UTF-8).
+        skip_lines : int, optional
+            Lines of text, or rows of a sheet, above the one that names the columns.
+        sheet : str, optional
+            The sheet of an Excel workbook with several.
         wide : bool or {"questions", "workers"}, optional
             True or "questions": one row per question and one column per worker; "workers": the other way round;
             False: one row per answer. By default found from the columns.
@@ -193,7 +225,15 @@ class Answers:
 
         from trueup.io.readers.files import read_file
 
-        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, wide=wide, sql=sql)
+        read = partial(
+            read_file,
+            sep=sep,
+            encoding=encoding,
+            skip_lines=skip_lines,
+            sheet=sheet,
+            wide=wide,
+            sql=sql,
+        )
         return cls.from_frame(path, **options, read=read)
 
     @classmethod
@@ -285,6 +325,11 @@ class Answers:
     def n_duplicates(self) -> int:
         """Number of answers that repeat a worker on a question."""
         return self.origin.n_duplicates
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows that were set aside because they cannot be used."""
+        return self.origin.rejects
 
     @property
     def counts(self) -> Ints:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
 
-Repeated: TypeAlias = Literal["error", "mean", "first", "replace"]
+Repeated: TypeAlias = Literal["error", "mean", "mean-all", "first", "replace"]
 #: Frames that come back as they were, if their library is there.
 FRAMES = ("pandas", "polars", "pyarrow", "duckdb")
-REPEATED = ("error", "mean", "first", "replace")
+REPEATED = ("error", "mean", "mean-all", "first", "replace")
 
 
 class Merged(NamedTuple):
@@ -57,7 +57,7 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     place, again = _places(old, new_key, new_question, n)
     keep_old, keep_new = None, np.ones(len(again), dtype=bool)
     if again.any():
-        if duplicates in ("error", "mean"):
+        if duplicates in ("error", "mean", "mean-all"):
             raise _repeated(question_ids, worker_ids, new_key[again], n)
         if duplicates == "first":
             keep_new = ~again
@@ -107,6 +107,7 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
             n_rows=old.origin.n_rows + new.origin.n_rows,
             n_missing=old.origin.n_missing + new.origin.n_missing,
             n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
+            rejects=old.origin.rejects + new.origin.rejects,
         ),
     )
     return Merged(

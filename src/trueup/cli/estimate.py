@@ -17,6 +17,7 @@ def estimate(
     workers: Path | None = None,
     report: Path | None = None,
     save: Path | None = None,
+    rejects: Path | None = None,
     truth: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: EstimateOptions | None = None,
@@ -38,15 +39,17 @@ def estimate(
         Where a report for people goes, one .html file that works offline.
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
+    rejects
+        Where the rows go that --skip-bad set aside: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._compare import truth_request
-    from trueup.cli.run import command_line, inputs, run_estimate
+    from trueup.cli.run import check_rejects, command_line, inputs, run_estimate
     from trueup.cli.summary import document, known_truth, summary
-    from trueup.cli.tables import result_table, write_files
+    from trueup.cli.tables import rejects_table, result_table, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -56,12 +59,17 @@ def estimate(
     request = Request.of("estimate", file, **given)
     truths = truth_request(truth, request)
     taken = inputs(file, request.question_data, truths)
-    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
+    check_outputs({"--out": out, "--workers": workers, "--rejects": rejects}, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_outputs({"--save": save}, STATES, inputs=taken)
     engine = where.choose(
-        file, {"--report": report, "--truth": truth, "--save": save}, request, out
+        file,
+        {"--report": report, "--truth": truth, "--save": save, "--rejects": rejects},
+        request,
+        out,
     )
+    if rejects is not None:
+        check_rejects(engine, request)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
@@ -70,6 +78,8 @@ def estimate(
             contents[out] = result_table(est, "questions", out)
         if workers is not None:
             contents[workers] = result_table(est, "workers", workers)
+        if rejects is not None:
+            contents[rejects] = rejects_table(est, rejects)
         if report is not None:
             contents[report] = lambda path: est.report(path, command=command_line(), truth=known)
         if save is not None:

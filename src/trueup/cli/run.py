@@ -67,6 +67,16 @@ def run_estimate(
     return _on_spark(file, request, where, out, keywords)
 
 
+def check_rejects(engine: str, request: Request) -> None:
+    """Check that rows can be set aside at all."""
+    if engine != "memory":
+        raise TrueupError(
+            f"--rejects: does not work with --engine {engine}. Leave it out, or use --engine memory."
+        )
+    if not request.read.skip_bad:
+        raise TrueupError("--rejects: rows are set aside only with --skip-bad. Pass that, too.")
+
+
 def _in_memory(file: str, request: Request) -> Estimate:
     from trueup._estimate import estimate_in_memory
     from trueup.core.progress import Progress

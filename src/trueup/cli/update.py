@@ -13,7 +13,7 @@ def update(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    duplicates: Literal["error", "mean", "first", "replace"] = "error",
+    duplicates: Literal["error", "mean", "mean-all", "first", "replace"] = "error",
     state_out: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,

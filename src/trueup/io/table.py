@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.io import series
+from trueup.io.rejects import Rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -96,6 +97,16 @@ class Table:
         Number of rows read.
     n_missing
         Number of rows dropped because their answer is missing.
+    rejects
+        Rows that were set aside because they cannot be used.
+    doubtful
+        Marks that were taken for "no answer" and may have been meant otherwise, and how often they were there.
+    unanswered
+        Number of questions that have rows but no answer.
+    question_name
+        Column of the questions.
+    others
+        Loads the columns that were not asked for, by name, one value per answer.
     kind
         What the input was: "pandas", "polars", "pyarrow", "duckdb", "array", "file" or "other".
     ordered
@@ -116,3 +127,8 @@ class Table:
     panel_ids: Ids | None = None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     ordered: bool = True
+    rejects: Rejects = field(default_factory=Rejects)
+    doubtful: tuple[tuple[str, int], ...] = ()
+    unanswered: int = 0
+    question_name: str = "question"
+    others: Callable[[], Mapping[str, series.Series]] = dict

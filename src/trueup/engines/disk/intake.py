@@ -93,6 +93,10 @@ def ingest(
     yes_or_no("strict", strict)
     read = read or ReadOptions()
     check_reading(read.duplicates, read.answer_variance, read.worker_variance)
+    if strict and read.skip_bad:
+        raise AnswersError(
+            "stops at rows that skip_bad sets aside. Leave one of them out.", argument="strict"
+        )
     if not isinstance(read.answer_variance, str | None):
         raise AnswersError(
             f"found {quoted(read.answer_variance)}, on disk it is the name of a column.",
@@ -101,8 +105,8 @@ def ingest(
     options = IntakeOptions(
         read=read,
         columns=columns or QuestionColumns(),
-        layout=Layout.of(read.sep, read.decimal, read.encoding),
-        strict=strict,
+        layout=Layout.of(read.sep, read.encoding, read.skip_lines),
+        strict=strict or (read.valid is not None and not read.skip_bad),
         limits=Limits(memory_limit, threads or os.cpu_count() or 1),
         progress=progress or (lambda _what, _share: None),
     )

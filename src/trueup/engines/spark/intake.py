@@ -6,6 +6,7 @@ number, so that messages give examples of what was found instead of places.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,11 @@ from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
 from trueup.io.columns import choose
-from trueup.io.numbers import MISSING_TEXTS, or_other_column
+from trueup.io.number_text import MISSING_TEXTS
+from trueup.io.numbers import or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.read_options import check_reading
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)"
 # Java reads these: i for either case, U for spaces of any script.
 NUMBER_TEXT = rf"(?iU)\A\s*{NUMBER}\s*\z"
-MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(MISSING_TEXTS)})\s*\z"
+MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(map(re.escape, MISSING_TEXTS))})\s*\z"
 # Groups of which the driver can know the labels.
 MOST_LABELS = 1 << 20
 # Columns of the table of answers; groups, covariates and truths have the names of their vectors.

@@ -10,7 +10,7 @@ import numpy as np
 from trueup.errors import AnswersError, BadRows, counted, listing, option, quoted
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.readers.delimited import whole_number_ids
 from trueup.io.series import take, to_list
 from trueup.io.table import Ids

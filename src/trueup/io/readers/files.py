@@ -9,13 +9,14 @@ from trueup.errors import MOST_NAMES, AnswersError, listing, option, warn
 from trueup.io.columns import Roles, choose
 from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules
 from trueup.io.readers.assemble import read_long
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.join import join_sources
 from trueup.io.readers.source import Source, label_of, labelled, read_head
 from trueup.io.readers.streams import STDIN, TemporaryCopy, copy_pipe, copy_stdin
-from trueup.io.readers.wide import Wide, not_wide, numbers_of, plan, wide_table
+from trueup.io.readers.wide import NotWide, Wide, not_wide, numbers_of, plan, wide_table
 from trueup.io.table import Table
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ def read_file(
     answer: str = "answer",
     panel: str | None = None,
     numbers: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
     wide: bool | str | None = None,
     sql: str | None = None,
 ) -> Table:
@@ -54,14 +57,16 @@ def read_file(
         paths is read as one table, in sorted order or that of the list. "-" is standard input,
         whose format is found from its content. With `sql`, a DuckDB or SQLite database.
         The first line of delimited text, and the first row of a sheet, names the columns.
-    question, worker, answer, panel, numbers
+    question, worker, answer, panel, numbers, rules
         As for `read_frame`.
     sep
         The character between two values of delimited text; by default found from its header.
-    decimal
-        The decimal mark of delimited text, "." or ",".
     encoding
         Encoding of text, by default UTF-8 or what a byte order mark says.
+    skip_lines
+        Lines of delimited text, or rows of a sheet, above the one that names the columns.
+    sheet
+        The sheet of an Excel workbook with several.
     wide
         True or "questions": one row per question and one column per worker; "workers": one row per
         worker and one column per question; False: one row per answer. By default a table is wide
@@ -77,7 +82,9 @@ def read_file(
     MissingExtra
         When a package that reads it is not installed.
     """
-    source = open_source(path, sep=sep, decimal=decimal, encoding=encoding, sql=sql)
+    source = open_source(
+        path, sep=sep, encoding=encoding, skip_lines=skip_lines, sheet=sheet, sql=sql
+    )
     asked: dict[str, Any] = {
         "question": question,
         "worker": worker,
@@ -87,27 +94,28 @@ def read_file(
     }
     with source.named():
         layout = plan(wide, source.names, **asked)
-    advice = ""
+    advice = NotWide("")
     if layout is not None:
-        read = _read_wide(source, layout)
+        read = _read_wide(source, layout, rules)
         if isinstance(read, Table):
             return read
         advice = read
     with source.named():
         roles = _choose(source, asked, advice)
-    return read_long(source, roles)
+    return read_long(source, roles, rules)
 
 
 def open_source(
     path: Any,
     *,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
     sql: str | None = None,
 ) -> Source:
     """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
-    layout = Layout.of(sep, decimal, encoding)
+    layout = Layout.of(sep, encoding, skip_lines, sheet)
     paths, label = find_paths(path)
     if sql is not None:
         return _open_database(paths, sql, layout)
@@ -159,7 +167,7 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
         raise AnswersError("needs one database file.", argument="sql", remedy="Name it.")
     if layout.given:
         raise AnswersError(
-            "is for text, and sql for a database.",
+            "is for files of text or sheets, and sql for a database.",
             argument=layout.given[0],
             remedy="Leave one out.",
         )
@@ -170,13 +178,17 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
         return replace(open_query(path, read_head(path), sql), label=label)
 
 
-def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
+def _choose(source: Source, asked: dict[str, Any], not_wide: NotWide) -> Roles:
     """Find the columns of a table with one row per answer."""
     try:
         return choose(source.names, **asked)
     except AnswersError as error:
-        advice = advice or _advice(source, asked)
-        raise error.advised(error.remedy, advice) from error.__cause__
+        if source.hint:
+            error = error.advised(error.remedy, source.hint).mended_by(*source.fixes)
+            raise error from error.__cause__
+        advice = not_wide.reason or _advice(source, asked)
+        error = error.advised(error.remedy, advice).mended_by(*(not_wide.fixes or error.fixes))
+        raise error from error.__cause__
 
 
 def _advice(source: Source, asked: dict[str, Any]) -> str:
@@ -190,18 +202,23 @@ def _advice(source: Source, asked: dict[str, Any]) -> str:
     return ""
 
 
-def _read_wide(source: Source, layout: Wide) -> Table | str:
+def _read_wide(source: Source, layout: Wide, rules: AnswerRules) -> Table | NotWide:
     """Read a wide table; if it was only a guess that it is wide and it is not, return the reason."""
     if source.differs:
         if layout.guessed:
-            return ""
+            return NotWide("")
         raise AnswersError(source.differs)
     columns = source.fetch(layout.names, layout.id_names)
     with source.named():
-        cells, faults = numbers_of(columns, layout, source)
-        if layout.guessed and (refusal := not_wide(columns, faults, layout, source)) is not None:
+        # Whether a table is wide is decided by all it holds.
+        reader = AnswerReader(AnswerRules(rules.writing) if layout.guessed else rules)
+        cells, faults = numbers_of(columns, layout, reader)
+        if layout.guessed and (refusal := not_wide(columns, faults, layout)) is not None:
             return refusal
-        table = wide_table(columns, cells, layout, source)
+        if reader.rules != rules:
+            reader = AnswerReader(rules)
+            cells, _ = numbers_of(columns, replace(layout, guessed=False), reader)
+        table = wide_table(columns, cells, layout, source, reader)
     if layout.guessed and layout.ids is None:
         right = option("wide", True) + " if that is right, " + option("wide", False) + " if not."
         warn(

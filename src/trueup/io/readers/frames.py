@@ -12,6 +12,7 @@ import numpy as np
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.columns import choose
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.assemble import read_long
 from trueup.io.readers.source import Source
 from trueup.io.series import Series, library
@@ -28,6 +29,7 @@ def read_frame(
     answer: str = "answer",
     panel: str | None = None,
     numbers: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
     """Read the answers in a data frame.
 
@@ -43,6 +45,8 @@ def read_frame(
         Column that tells independent problems apart, if any.
     numbers
         Further columns to read as numbers.
+    rules
+        What is taken for an answer: how numbers are written, which are valid, and whether others are set aside.
 
     Raises
     ------
@@ -64,7 +68,7 @@ def read_frame(
         panel=panel,
         numbers=numbers,
     )
-    return read_long(source, roles)
+    return read_long(source, roles, rules)
 
 
 def open_frame(frame: Any) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from trueup.core.arrays import compact
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, option, quoted
 from trueup.io.columns import OTHER_NAMES, check_names
-from trueup.io.numbers import COMMA_REMEDY
-from trueup.io.readers.assemble import encode_ids, read_answers
+from trueup.io.readers.assemble import encode_ids
 from trueup.io.readers.frames import array_of
+from trueup.io.rejects import Reject, Rejects
+from trueup.io.series import take, to_list
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueup.core.arrays import Indices
+    from trueup.io.readers.answer_column import AnswerReader
     from trueup.io.readers.source import Source
     from trueup.io.series import Series
 
@@ -187,13 +189,13 @@ def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
 
 
 def numbers_of(
-    columns: Mapping[str, Series], layout: Wide, source: Source
+    columns: Mapping[str, Series], layout: Wide, reader: AnswerReader
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, AnswersError]]:
     """Read the columns of answers as numbers; where the layout is a guess, also return why some are not numbers."""
     read, faults = {}, {}
     for name in layout.cells:
         try:
-            read[name] = read_answers(source.number(name, columns[name]), name)
+            read[name] = reader.read(columns[name], name)
         except AnswersError as error:
             faults[name] = error
             if not layout.guessed:
@@ -202,7 +204,7 @@ def numbers_of(
                 )
                 rows = option("wide", False) + " reads one row per answer" + ids + "."
                 raise error.advised(
-                    source.remedy_of(error), f"The table was read as {layout}; " + rows
+                    error.remedy, f"The table was read as {layout}; " + rows
                 ) from error.__cause__
     return read, faults
 
@@ -212,6 +214,7 @@ def wide_table(
     cells: Mapping[str, NDArray[np.float64]],
     layout: Wide,
     source: Source,
+    reader: AnswerReader,
 ) -> Table:
     """Turn rows and columns into answers; an empty cell is no answer."""
     matrix = np.column_stack(list(cells.values()))
@@ -249,23 +252,50 @@ def wide_table(
         question_ids=question[1],
         worker_ids=worker[1],
         panel_ids=panel_ids,
-        n_rows=len(row),
+        n_rows=len(row) + len(reader.aside),
         kind="file",
         ordered=source.ordered,
+        rejects=_rejects(columns, layout, source, reader),
+        doubtful=tuple(reader.doubtful.most_common()),
     )
 
 
+def _rejects(
+    columns: Mapping[str, Series], layout: Wide, source: Source, reader: AnswerReader
+) -> Rejects:
+    """Name the cells that were set aside by their row and column."""
+    if not reader.aside:
+        return Rejects()
+    aside = sorted(reader.aside, key=lambda each: each.row)
+    rows = [each.row for each in aside]
+    ids: list[object] = list(rows)
+    if layout.ids is not None:
+        ids = to_list(take(columns[layout.ids], np.array(rows)))
+    found = []
+    for each, place, name in zip(aside, source.places(rows), ids, strict=True):
+        question, worker = (name, each.column) if layout.rows == "question" else (each.column, name)
+        found.append(Reject(each.row, place, question, worker, each.value, each.why))
+    return Rejects.of(found)
+
+
+class NotWide(NamedTuple):
+    """Why a table that might be wide is not, and keywords with which it would be."""
+
+    reason: str
+    fixes: tuple[dict[str, Any], ...] = ()
+
+
 def not_wide(
-    columns: Mapping[str, Series], faults: Mapping[str, AnswersError], layout: Wide, source: Source
-) -> str | None:
+    columns: Mapping[str, Series], faults: Mapping[str, AnswersError], layout: Wide
+) -> NotWide | None:
     """Explain why a table that might be wide is not: an id is in two rows, or there is text. None if it is wide."""
-    commas = [name for name, error in faults.items() if error.remedy == COMMA_REMEDY]
+    commas = [name for name, error in faults.items() if getattr(error, "notation", False)]
     text = [name for name in faults if name not in commas]
     if len(layout.cells) - len(text) < FEWEST:
-        return ""
+        return NotWide("")
     if text:
         name = ", or " + option(layout.rows, text[0]) + f" if it names the {layout.rows}s"
-        return (
+        return NotWide(
             f"It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
             "only: leave it out and pass "
             + option("wide", True)
@@ -274,14 +304,14 @@ def not_wide(
         )
     if commas:
         where = f"in column {quoted(commas[0])}"
-        remedy = source.remedy_of(faults[commas[0]])
-        return f"It was not read as {layout}, for values {where}. " + remedy
+        reason = f"It was not read as {layout}, for values {where}. " + faults[commas[0]].remedy
+        return NotWide(reason, faults[commas[0]].fixes)
     if layout.ids is None or layout.panel is not None:
         return None
     codes, ids = encode_ids(columns[layout.ids], layout.ids, None, ordered=True)
     if len(ids) == len(codes):
         return None
-    return (
+    return NotWide(
         f"It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
         + option("wide", True)
         + " if that is intended."
