@@ -159,7 +159,8 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             "question,worker,answer\nq,,1\n",
             (
                 'Column "worker": 1 of 1 value is missing, at row 0. '
-                "Every answer needs an id here: fill it in, remove these rows, or pass skip_bad=True to set them aside. "
+                "Every answer needs an id here: fill it in, remove these rows, or pass "
+                "skip_bad=True to set them aside. "
                 "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),

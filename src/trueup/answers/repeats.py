@@ -153,34 +153,51 @@ def repeated_error(
     merging
         Whether the caller asked for their mean.
     """
-    why = explain_table(table)
-    if merging and (why.runs or not why.columns):
-        return None
     examples = listed_answers(
         table.worker_ids.tolist(table.worker[positions]),
         table.question_ids.tolist(table.question[positions]),
     )
-    mean, everything = option("duplicates", "mean"), option("duplicates", "mean-all")
+    why = explain_table(table)
+    if merging:
+        return mixed_error(why, count, examples, table.question_name)
     if not why.columns:
-        return repeated_answers(count, f"first {examples}").mended_by({"duplicates": "mean"})
-    noun = "column" if len(why.columns) == 1 else "columns"
-    found = (
-        f"{counted(count, 'answer')} repeat{'s' if count == 1 else ''} a worker on the same question, "
-        f"first {examples}. "
-        f"They differ in {noun} {listing(why.columns, len(why.columns))}"
-    )
+        error = repeated_answers(count, f"first {examples}")
+        return error.mended_by({"duplicates": "mean"})
     if why.runs:
         return AnswersError(
-            f"{found}, which seems to number runs.",
+            f"{_found(why, count, examples)}, which seems to number runs.",
             argument="duplicates",
-            remedy="Pass " + mean + " to average them.",
+            remedy="Pass " + option("duplicates", "mean") + " to average them.",
         ).mended_by({"duplicates": "mean"})
-    keys = [table.question_name, *why.columns]
+    return _apart(why, f"{_found(why, count, examples)}.", table.question_name)
+
+
+def mixed_error(
+    why: Repeats, count: int, examples: str, question: str, among: str = ""
+) -> AnswersError | None:
+    """Build the error about repeated answers whose mean would mix what a column tells apart; None if there is none."""
+    if why.runs or not why.columns:
+        return None
+    found = _found(why, count, examples, among)
+    return _apart(why, f"{found}, and their mean would mix what is told apart there.", question)
+
+
+def _found(why: Repeats, count: int, examples: str, among: str = "") -> str:
+    noun = "column" if len(why.columns) == 1 else "columns"
+    return (
+        f"{counted(count, 'answer')}{among} repeat{'s' if count == 1 else ''} a worker on the same question, "
+        f"first {examples}. They differ in {noun} {listing(why.columns, len(why.columns))}"
+    )
+
+
+def _apart(why: Repeats, found: str, question: str) -> AnswersError:
+    keys = [question, *why.columns]
+    over = quoted(why.columns[0]) if len(why.columns) == 1 else "them"
     return AnswersError(
-        found + (", and their mean would mix what these tell apart." if merging else "."),
+        found,
         argument="duplicates",
         remedy=Message("Pass ", option("question", keys))
         + " if each of them is a question of its own, or "
-        + everything
-        + f" to average over {quoted(why.columns[0]) if len(why.columns) == 1 else 'them'}.",
+        + option("duplicates", "mean-all")
+        + f" to average over {over}.",
     ).mended_by({"question": keys}, {"duplicates": "mean-all"})

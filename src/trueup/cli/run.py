@@ -55,9 +55,9 @@ def run_estimate(
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
         )
         raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
-    if request.read.wide or request.read.sql is not None:
+    if request.read.wide or request.read.sql is not None or request.read.sheet is not None:
         raise TrueupError(
-            f"--engine {engine}: reads files with one answer per row, not --wide or --sql."
+            f"--engine {engine}: reads files with one answer per row, not --wide, --sql or --sheet."
         )
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":

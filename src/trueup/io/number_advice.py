@@ -91,10 +91,7 @@ def advise(
     aside: dict[str, Any] = {"skip_bad": True} if lost and may_skip else {}
     fixes = tuple({**_changes(way, writing), **aside} for way in ways)
     if not ways:
-        few = skips and 2 * sum(bad.values()) <= sum(bad.values()) + sum(good.values())
-        return Advice(
-            kinds, _no_way(good, readable), ({"skip_bad": True},) if few else (), notation=False
-        )
+        return Advice(kinds, _no_way(good, readable), (), notation=False)
     if lost and not may_skip:
         fixes = ()
     remedy = _said(ways, writing, good, readable)

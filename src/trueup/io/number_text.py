@@ -228,4 +228,4 @@ def kind_of(text: str) -> str:
 
 def shape_of(text: str) -> str:
     """Return the text with other digits: whether and how it can be read depends on its shape alone."""
-    return re.sub("[2-9]", "1", text.strip())
+    return re.sub(r"(?<![^\W\d_]|\^)[2-9]", "1", text.strip())

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from trueup.answers.faults import two_variances
+from trueup.answers.build import NAMED
+from trueup.answers.faults import listed_answers, two_variances
+from trueup.answers.repeats import MOST_COLUMNS, explain, mixed_error
 from trueup.core.libraries import need
 from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool
 from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, common_type
@@ -20,6 +22,7 @@ from trueup.engines.disk.rows import NotWholeNumbersError, Registry, RowPlan, pr
 from trueup.engines.threads import in_turn
 from trueup.errors import AnswersError, counted, option, quoted
 from trueup.io.columns import choose
+from trueup.io.encode import encode
 from trueup.io.number_advice import advise
 from trueup.io.numbers import check_units
 from trueup.io.read_options import ANSWER_OPTIONS
@@ -162,6 +165,35 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
     return read
 
 
+def check_merging(file: File, plan: RowPlan, limits: Limits) -> None:
+    """See to it that the mean of repeated answers does not mix what another column tells apart, in the first rows."""
+    times = Counter(file.names)
+    others = [name for name in file.names if name not in plan.names and times[name] == 1]
+    wanted = [plan.question, plan.worker, *others[:MOST_COLUMNS]]
+    if not others:
+        return
+    batches = file.batches(wanted, limits, Malformed())
+    batch = next(batches, None)
+    batches.close()  # type: ignore[attr-defined]
+    if batch is None:
+        return
+    columns = dict(zip(wanted, batch.columns, strict=True))
+    question, worker = (encode(columns.pop(name))[0] for name in (plan.question, plan.worker))
+    pair = question.astype(np.int64) * (int(worker.max(initial=0)) + 1) + worker
+    first = np.unique(pair, return_index=True)[1]
+    again = np.delete(np.arange(len(pair)), first)
+    if not len(again):
+        return
+    shown = again[:NAMED]
+    ids = [batch.column(at).take(shown).to_pylist() for at in (1, 0)]
+    among = f" of the first {len(pair):,}" if len(pair) > 1 else ""
+    error = mixed_error(
+        explain(question, worker, columns), len(again), listed_answers(*ids), plan.question, among
+    )
+    if error is not None:
+        raise error.labelled(file.label)
+
+
 def _read_file(
     file: File,
     plan: RowPlan,
@@ -267,18 +299,25 @@ def refuse(
     so_far: bool = False,
     rules: AnswerRules = PLAIN_RULES,
 ) -> None:
-    """Stop if rows that cannot be used are not allowed, or, once all are read, more than half."""
-    if not bad.count or not (strict or (2 * bad.count > n_rows and not so_far)):
+    """Stop if rows that cannot be used are not allowed, or, once all are read, more than half.
+
+    Numbers that are only written in another way stop it as well, unless rows are to be set aside: a file without its
+    answers of 1,000 and more is not the same file.
+    """
+    if not bad.count or (so_far and not strict):
+        return
+    values = [
+        each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
+    ]
+    told = advise(values, range(len(values)), rules.writing, skips=False)
+    written_otherwise = told.notation and not rules.skip_bad
+    if not (strict or written_otherwise or 2 * bad.count > n_rows):
         return
     advice = "Mend them, or leave strict out to go on without them."
     if rules.valid is not None and not rules.skip_bad:
         advice = "Mend them, or pass " + option("skip_bad", True) + " to set them aside."
     if not strict:
         advice = "That is more than half: check that these are the right columns and files."
-    values = [
-        each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
-    ]
-    told = advise(values, range(len(values)), rules.writing, skips=False)
     if told.notation:
         advice = told.remedy
     rows = "row" if n_rows == 1 else "rows"

@@ -158,9 +158,10 @@ class AnswerReader:
         """Refuse infinite answers, and those whose squares overflow."""
         infinite = "Remove these rows, leave the value empty where there is none, or pass "
         large = "Their squares overflow: remove these rows, give answers in a larger unit, or pass "
+        endless = np.isinf(answer)
         for what, remedy, wrong in (
-            ("infinite", infinite, np.isinf(answer)),
-            (f"beyond ±{LARGEST_ANSWER:g}", large, np.abs(answer) > LARGEST_ANSWER),
+            ("infinite", infinite, endless),
+            (f"beyond ±{LARGEST_ANSWER:g}", large, (np.abs(answer) > LARGEST_ANSWER) & ~endless),
         ):
             if wrong.any():
                 rows = np.flatnonzero(wrong)
