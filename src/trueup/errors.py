@@ -163,9 +163,12 @@ class AnswersError(TrueupError):
     ----------
     source
         The file or other source that the message names; empty before it does.
+    place
+        Where the first of the rows is, in a sentence that is part of the remedy.
     """
 
     source = ""
+    place = ""
 
 
 class BadRows(AnswersError):  # noqa: N818

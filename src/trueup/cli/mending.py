@@ -77,5 +77,5 @@ def read_mending(file: str, given: dict[str, Any]) -> list[Attempt]:
 
 def _said(error: AnswersError) -> str:
     """Return what is wrong; also what to do about it where there is a choice."""
-    parts = [*error.args, error.remedy if len(error.fixes) > 1 else ""]
+    parts = [*error.args, error.remedy if len(error.fixes) > 1 else error.place]
     return " ".join(as_options(part) for part in parts if part)

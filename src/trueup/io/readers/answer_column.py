@@ -178,14 +178,16 @@ class AnswerReader:
         what: str,
         remedy: str,
     ) -> AnswersError:
-        return bad_rows(
+        error = bad_rows(
             column,
             rows.tolist(),
             len(answer),
             (f"is {what}", f"are {what}"),
             remedy + option("skip_bad", True) + " to set them aside.",
             answer[rows[:MOST_ROWS]].tolist(),
-        ).mended_by({"skip_bad": True})
+        )
+        few = 2 * len(rows) <= np.count_nonzero(~np.isnan(answer))
+        return error.mended_by({"skip_bad": True}) if few else error
 
     def _set_aside(
         self,

@@ -167,7 +167,7 @@ def encode_ids(
     if len(codes) and codes.min() < 0:
         without = np.flatnonzero(codes < 0)
         rows = without if keep is None else np.flatnonzero(keep)[without]
-        raise bad_rows(
+        error = bad_rows(
             column,
             rows.tolist(),
             len(series),
@@ -175,7 +175,8 @@ def encode_ids(
             "Every answer needs an id here: fill it in, remove these rows, or pass "
             + option("skip_bad", True)
             + " to set them aside.",
-        ).mended_by({"skip_bad": True})
+        )
+        raise error.mended_by({"skip_bad": True}) if 2 * len(rows) <= len(codes) else error
     return codes, Ids(take(series, first_rows))
 
 

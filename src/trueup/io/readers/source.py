@@ -98,7 +98,7 @@ class Source:
                 raise
             place = self._where(error.rows[0]) if error.rows else ""
             named = error.advised(error.remedy, place).labelled(self.label)
-            named.source = self.label
+            named.source, named.place = self.label, place
             raise named from error.__cause__
 
     def places(self, rows: Sequence[int]) -> list[str]:
