@@ -54,7 +54,8 @@ METHODS = (
 #: Keywords that are those of `trueup.estimate`.
 COMPARED = (
     "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
-    "question", "worker", "answer", "anonymous", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep",
+    "encoding", "skip_lines", "sheet", "wide", "sql",
 )  # fmt: skip
 
 

@@ -84,8 +84,9 @@ def estimate(
     answer_variance : str or array, optional
         Column with the variance of each answer, a source's own standard error squared; for an array of answers, an
         array of the same shape.
-    duplicates : {"error", "mean", "first"}
-        What to do when a worker answered a question more than once.
+    duplicates : {"error", "mean", "mean-all", "first"}
+        What to do when a worker answered a question more than once. "mean" stops where these answers differ in another
+        column of few values, such as the model that was judged, and names it; "mean-all" does not.
     gold : mapping, frame or array, optional
         Known truths of some questions, one or more. They show the error that all workers share: estimates of the
         other questions are corrected, and `lower, upper` are those for the truth. From eight on the correction competes
@@ -130,7 +131,18 @@ def estimate(
         Put pseudonyms ("worker 1", "worker 2", ...) in the place of the ids of the workers as soon as they are read:
         tables, reports and messages then show no id. Who gets which number is drawn anew each time, from the
         randomness of the operating system; the estimates stay what they are without it. Not on a cluster.
-    sep, decimal, encoding, sql
+    decimal, thousands : str, optional
+        Decimal mark of numbers in text, "." or ",", and what separates groups of three digits, if anything does: ",",
+        ".", " " or "'".
+    strip_units : bool
+        Take off the unit, currency or percent sign beside numbers in text; all must have the same one or none. "45 %"
+        is read as 45.
+    skip_bad : bool
+        Set rows aside whose answer is not a number or not valid, or that lack a question or worker. They are counted
+        by kind, and `est.rejects` lists them.
+    valid : (low, high), optional
+        Answers outside are an error, or set aside with `skip_bad`.
+    sep, encoding, skip_lines, sheet, sql
         How a file is read, see `Answers.from_file`.
 
     Examples

@@ -54,7 +54,8 @@ LARGE, GROWN = 50_000, 0.05
 #: Keywords that are those of `trueup.estimate`.
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
-    "anonymous", "sep", "decimal", "encoding", "wide", "sql",
+    "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet",
+    "wide", "sql",
 )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def update(
         What was saved with `est.save(path)`, or the estimate itself.
     answers : data frame, path, array, sparse matrix or Answers
         The new answers, in any form that `estimate` takes. Ids must be of the same type as before: 1 and "1" differ.
-    duplicates : {"error", "mean", "first", "replace"}
+    duplicates : {"error", "mean", "mean-all", "first", "replace"}
         What to do when a worker answered a question again. "replace": the new answer takes the place of the one before;
         "first": that one stays; "mean": repeated new answers become one, but those before are not touched.
     save : bool or path

@@ -123,6 +123,8 @@ class TrueupError(ValueError):
         What to do about it; empty where `found` says it.
     labels : Message
         What stands in front of the message: the argument, or the file it is about.
+    fixes : tuple of dict
+        Keywords with values, any of which mends it; None is the default of a keyword.
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class TrueupError(ValueError):
         self.rows = tuple(rows)
         self.remedy = remedy
         self.labels = Message(Mention(argument), ": ") if argument else Message()
+        self.fixes: tuple[dict[str, Any], ...] = ()
 
     @property
     def message(self) -> Message:
@@ -154,6 +157,12 @@ class TrueupError(ValueError):
         error.argument = self.argument or argument
         return error
 
+    def mended_by(self, *fixes: dict[str, Any]) -> Self:
+        """Return the same error with keywords that mend it."""
+        error = copy.copy(self)
+        error.fixes = fixes
+        return error
+
     def advised(self, *remedies: str) -> Self:
         """Return the same error with other sentences on what to do about it."""
         error = copy.copy(self)
@@ -172,13 +181,24 @@ class AnswersError(TrueupError):
     ----------
     source
         The file or other source that the message names; empty before it does.
+    place
+        Where the first of the rows is, in a sentence that is part of the remedy.
     """
 
     source = ""
+    place = ""
 
 
 class BadRows(AnswersError):  # noqa: N818
-    """Some rows of a column cannot be used; the message names them by number, `rows` holds them all."""
+    """Some rows of a column cannot be used; the message names them by number, `rows` holds them all.
+
+    Attributes
+    ----------
+    notation
+        Whether these are numbers after all, written in another way.
+    """
+
+    notation = False
 
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
@@ -343,4 +363,5 @@ def missing_column(
         remedy = "Name the column that holds it: " + option(argument, "...") + "."
     else:
         remedy = "Name a column that is there."
-    return AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)
+    error = AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)
+    return error.mended_by({argument: likely}) if argument and likely is not None else error

@@ -278,7 +278,8 @@ KEYWORDS = {**PLAN, **QUESTION_DATA, **READING}
 ORDER = (
     "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
     "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
-    "question", "worker", "answer", "panel", "anonymous", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "panel", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid",
+    "sep", "encoding", "skip_lines", "sheet", "wide", "sql",
 )  # fmt: skip
 #: Those that come after the positional arguments method, shrink and variance.
 KEYWORD_ONLY = ORDER[3:]
@@ -299,16 +300,22 @@ class ColumnKeywords(TypedDict, total=False):
 
 
 class TextKeywords(TypedDict, total=False):
-    """How delimited text is written."""
+    """How delimited text and the numbers in it are written, and which of them are answers."""
 
     sep: str | None
-    decimal: str | None
     encoding: str | None
+    skip_lines: int | None
+    decimal: str | None
+    thousands: str | None
+    strip_units: bool
+    skip_bad: bool
+    valid: tuple[float, float] | None
 
 
 class FileKeywords(TextKeywords, total=False):
     """How any file is read."""
 
+    sheet: str | None
     wide: bool | str | None
     sql: str | None
 

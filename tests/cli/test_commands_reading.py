@@ -96,7 +96,8 @@ def test_latin_1() -> None:
     assert estimates("old.csv", *how, "--covariates", "größe") == pytest.approx(
         expected(covariates="size"), rel=1e-9
     )
-    line = refusal("doctor", "old.csv")
+    assert "--encoding latin-1 -o truths.csv" in printed("doctor", "old.csv")
+    line = refusal("compare", "old.csv")
     assert "is not UTF-8 text" in line
     assert "latin-1" in line
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trueup
-from input_files import WIDE, message_of, parquet, rows_of
+from input_files import WIDE, message_of, parquet, read, rows_of
 from trueup.errors import TrueupWarning
 from trueup.io.readers.files import read_file
 
@@ -47,7 +47,7 @@ def test_wide_tables_may_be_of_any_format(written: Callable[..., Path], tmp_path
     assert rows_of(read_file(written(json.dumps(rows), "a.json"))) == wanted
     text = "question;1;2\nq1;1,0;2\nq2;;3\n"
     numbers = [(q, int(w), a) for q, w, a in wanted]  # in text, whole numbers are numbers
-    assert rows_of(read_file(written(text), decimal=",")) == numbers
+    assert rows_of(read(written(text), decimal=",")) == numbers
 
 
 def test_a_column_per_question_is_read_when_asked_for(written: Callable[..., Path]) -> None:
@@ -111,12 +111,13 @@ def test_a_long_table_under_other_names_is_not_taken_for_a_wide_one(
         (
             "question;a;b;c\nq;1,5;2;3,5\n",
             {},
-            (
-                'for values in column "a". Some have a decimal comma: pass decimal=",", or write '
-                "3.5, not 3,5."
-            ),
+            ('for values in column "a". To read them pass decimal=",".'),
         ),
-        ("question;a\nq;1,5\n", {"wide": True}, 'comma: pass decimal=",", or write 3.5'),
+        (
+            "question;a\nq;1,5\n",
+            {"wide": True},
+            'It has a decimal comma. To read them pass decimal=",".',
+        ),
         (WIDE, {"wide": False}, 'Column "worker": not found.'),
         (WIDE, {"wide": True, "question": "item"}, 'Column "item": not found.'),
         (WIDE, {"wide": True, "panel": "p"}, 'Column "p": not found.'),
@@ -133,7 +134,8 @@ def test_a_long_table_under_other_names_is_not_taken_for_a_wide_one(
             {"wide": True},
             (
                 'Column "b": 1 of 1 value is not a number, at row 0 ("x"). Remove or mend these '
-                "rows. The table was read as one row per question and one column per worker; "
+                "rows, or pass skip_bad=True to set them aside. The table was read as one row per "
+                "question and one column per worker; "
                 "wide=False reads one row per answer. "
                 "Rows are counted from 0, without the header; row 0 is line 2."
             ),

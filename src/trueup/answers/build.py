@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.answers.faults import bad_variances, listed_answers, repeated_answers, two_variances
+from trueup.answers.faults import bad_variances, listed_answers, two_variances
 from trueup.answers.origin import Origin
+from trueup.answers.repeats import repeated_error
 from trueup.core.arrays import (
     compact,
     group_order,
@@ -19,15 +20,15 @@ from trueup.core.arrays import (
     rectangles,
     segment_sum,
 )
-from trueup.errors import AnswersError, first_rows, marked_rows, option, quoted
+from trueup.errors import AnswersError, first_rows, marked_rows, quoted
 from trueup.io.read_options import check_reading
 from trueup.io.table import pseudonyms_of
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from trueup.answers.answers import Duplicates
     from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.io.read_options import Duplicates
     from trueup.io.table import Ids, Table
 
 # Answers that a message names.
@@ -69,8 +70,13 @@ def build(
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
     sort = Sort.of(question, worker, m, n)
     n_duplicates = int(np.count_nonzero(sort.again))
-    if n_duplicates and duplicates == "error":
-        raise _duplicate_error(table, sort, n_duplicates)
+    if n_duplicates and duplicates in ("error", "mean"):
+        at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[
+            :NAMED
+        ]  # each pair once
+        error = repeated_error(table, n_duplicates, sort.rows(at), merging=duplicates == "mean")
+        if error is not None:
+            raise error
     indptr, worker = sort.indptr, sort.worker
     values = sort.follow(table.answer)
     precision = None if precision is None else sort.follow(precision)
@@ -111,6 +117,9 @@ def build(
             table.names,
             table.unanswered,
             table.suggested,
+            table.rejects,
+            table.doubtful,
+            table.dropped_questions,
         ),
     }
 
@@ -280,24 +289,6 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
         return first_rows(bad, table.row, values)
     at = np.flatnonzero(bad)[:NAMED]
     return _listed(table, at, values[at].tolist())
-
-
-def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
-    at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
-    error = repeated_answers(count, f"first {_listed(table, sort.rows(at))}")
-    names, found = table.names, table.suggested
-    if table.kind == "matrix" or not found:
-        return error
-    advice: list[str] = []
-    if "system" in found:
-        columns = [*names.question, found["system"]]
-        advice.append(
-            "If these are answers about several systems, pass " + option("question", columns) + "."
-        )
-    if "run" in found:
-        runs = f"If column {quoted(found['run'])} counts runs of the same worker, "
-        advice.append(runs + option("duplicates", "mean") + " averages them.")
-    return error.advised(error.remedy, *advice)
 
 
 def merge_repeated(

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
 
-Repeated: TypeAlias = Literal["error", "mean", "first", "replace"]
+Repeated: TypeAlias = Literal["error", "mean", "mean-all", "first", "replace"]
 #: Frames that come back as they were, if their library is there.
 FRAMES = ("pandas", "polars", "pyarrow", "duckdb")
-REPEATED = ("error", "mean", "first", "replace")
+REPEATED = ("error", "mean", "mean-all", "first", "replace")
 
 
 class Merged(NamedTuple):
@@ -62,7 +62,7 @@ def merge(
     place, again = _places(old, new_key, new_question, n)
     keep_old, keep_new = None, np.ones(len(again), dtype=bool)
     if again.any():
-        if duplicates in ("error", "mean"):
+        if duplicates in ("error", "mean", "mean-all"):
             named = None if anonymous else worker_ids
             raise _repeated(question_ids, named, new_key[again], n)
         if duplicates == "first":
@@ -114,6 +114,7 @@ def merge(
             n_missing=old.origin.n_missing + new.origin.n_missing,
             n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
             unanswered=_unanswered(question_ids, old.origin.unanswered, new.origin.unanswered),
+            rejects=old.origin.rejects + new.origin.rejects,
         ),
     )
     return Merged(

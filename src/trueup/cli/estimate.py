@@ -20,6 +20,7 @@ def estimate(
     title: str | None = None,
     unit: str | None = None,
     save: Path | None = None,
+    rejects: Path | None = None,
     truth: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: EstimateOptions | None = None,
@@ -47,15 +48,23 @@ def estimate(
         Unit of the answers, shown in the report: cm, EUR, points.
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
+    rejects
+        Where the rows go that --skip-bad set aside: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._compare import truth_request
-    from trueup.cli.run import check_report_texts, command_line, inputs, run_estimate
+    from trueup.cli.run import (
+        check_rejects,
+        check_report_texts,
+        command_line,
+        inputs,
+        run_estimate,
+    )
     from trueup.cli.summary import document, known_truth, summary
-    from trueup.cli.tables import result_table, suspicious_file, write_files
+    from trueup.cli.tables import rejects_table, result_table, suspicious_file, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -66,17 +75,25 @@ def estimate(
     request = Request.of("estimate", file, **given)
     truths = truth_request(truth, request)
     taken = inputs(file, request.question_data, truths)
-    check_outputs({"--out": out, "--workers": workers, "--answers": answers}, TABLES, inputs=taken)
+    tables = {"--out": out, "--workers": workers, "--answers": answers, "--rejects": rejects}
+    check_outputs(tables, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
     check_report_texts(report, title, unit)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    blockers: dict[str, Any] = {"--report": report, "--truth": truth, "--save": save}
+    blockers: dict[str, Any] = {
+        "--report": report,
+        "--truth": truth,
+        "--save": save,
+        "--rejects": rejects,
+    }
     if where.engine == "spark":
         blockers["--method FILE.py:CLASS"] = not isinstance(request.plan.method, str)
         blockers["--anonymous"] = request.read.anonymous
     if save is not None and request.read.anonymous:
         raise anonymous_state()
     engine = where.choose(file, blockers, request, out)
+    if rejects is not None:
+        check_rejects(engine, request)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
@@ -87,6 +104,8 @@ def estimate(
             contents[workers] = result_table(est, "workers", workers)
         if answers is not None:
             contents[answers] = suspicious_file(est.findings, answers)
+        if rejects is not None:
+            contents[rejects] = rejects_table(est, rejects)
         if report is not None:
             contents[report] = lambda path: est.report(
                 path, command=command_line(), truth=known, title=title, unit=unit

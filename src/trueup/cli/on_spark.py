@@ -67,7 +67,7 @@ def answers_frame(
     from trueup.io.readers.source import labelled
 
     files = open_files(file)
-    for option in ("sep", "decimal", "encoding"):
+    for option in ("sep", "encoding", "skip_lines"):
         if getattr(read, option) is not None:
             raise TrueupError(f"{option}: is for text, and this is Parquet. Leave it out.")
     names = files[0].names

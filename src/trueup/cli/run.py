@@ -55,9 +55,9 @@ def run_estimate(
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
         )
         raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
-    if request.read.wide or request.read.sql is not None:
+    if request.read.wide or request.read.sql is not None or request.read.sheet is not None:
         raise TrueupError(
-            f"--engine {engine}: reads files with one answer per row, not --wide or --sql."
+            f"--engine {engine}: reads files with one answer per row, not --wide, --sql or --sheet."
         )
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
@@ -65,6 +65,16 @@ def run_estimate(
 
         return disk.estimate(file, out, **where.folder, progress=True, **keywords)
     return _on_spark(file, request, where, out, keywords)
+
+
+def check_rejects(engine: str, request: Request) -> None:
+    """Check that rows can be set aside at all."""
+    if engine != "memory":
+        raise TrueupError(
+            f"--rejects: does not work with --engine {engine}. Leave it out, or use --engine memory."
+        )
+    if not request.read.skip_bad:
+        raise TrueupError("--rejects: rows are set aside only with --skip-bad. Pass that, too.")
 
 
 def _in_memory(file: str, request: Request) -> Estimate:

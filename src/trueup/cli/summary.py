@@ -220,6 +220,9 @@ def document(
         "diagnosis": asdict(est.diagnosis),
         "level": est.level,
     }
+    rejects = est.rejects
+    if len(rejects):
+        content["read"]["set_aside"] = dict(rejects.counts)
     malformed = getattr(problem, "malformed", None)
     if malformed is not None:
         content["read"] |= {

@@ -86,6 +86,20 @@ def suspicious_file(findings: Findings, path: Path) -> Any:
     return rows.to_pylist() if path.suffix.lower() == ".json" else rows
 
 
+def rejects_table(est: Estimate, path: Path) -> Any:
+    """Return the rows that were set aside as a table for a file."""
+    pyarrow = need("pyarrow", "files")
+    columns = est.rejects.columns
+    kinds = {"row": pyarrow.int64()}
+    table = pyarrow.table(
+        {
+            name: pyarrow.array(values, kinds.get(name, pyarrow.string()))
+            for name, values in columns.items()
+        }
+    )
+    return table.to_pylist() if path.suffix.lower() == ".json" else table
+
+
 def answers_table(answers: Answers) -> Any:
     """Return answers as a pyarrow table, one per row."""
     need("pyarrow", "files")

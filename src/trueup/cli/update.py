@@ -14,7 +14,7 @@ def update(
     /,
     *,
     method: str | None = None,
-    duplicates: Literal["error", "mean", "first", "replace"] = "error",
+    duplicates: Literal["error", "mean", "mean-all", "first", "replace"] = "error",
     state_out: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,

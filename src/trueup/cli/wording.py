@@ -52,9 +52,11 @@ def _option(mention: Mention) -> str:
         return str(mention)
     match mention.value:
         case bool() as value:
-            text = VALUES[mention.name, value]
-        case list() | tuple() as names:
+            text = VALUES.get((mention.name, value), "")
+        case [*names]:
             text = shlex.quote(",".join(map(str, names)))
+        case int() as value:
+            text = str(value)
         case str() as value if value != "...":
             text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
         case _:

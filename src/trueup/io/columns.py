@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from difflib import get_close_matches
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.errors import (
@@ -335,7 +336,11 @@ def _not_found(
     for part, names in rivals.items():
         either = Message(" or ").join(option(part, name) for name in names)
         remedies.append("Pass " + either + ".")
-    return AnswersError(" ".join([*columns, there]), remedy=Message(" ").join(remedies))
+    error = AnswersError(" ".join([*columns, there]), remedy=Message(" ").join(remedies))
+    pairs = product(*rivals.values())
+    if open_:
+        return error
+    return error.mended_by(*({**known, **dict(zip(rivals, way, strict=True))} for way in pairs))
 
 
 def guess(

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from trueup.core.keywords import keyword
 from trueup.core.parameters import yes_or_no
 from trueup.errors import AnswersError, quoted
+from trueup.io.readers.answer_column import AnswerRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Duplicates = Literal["error", "mean", "first"]
+Duplicates = Literal["error", "mean", "mean-all", "first"]
 #: Options that only files have.
-FILE_OPTIONS = ("sep", "decimal", "encoding", "sql")
+FILE_OPTIONS = ("sep", "encoding", "skip_lines", "sheet", "sql")
+#: Options of how numbers are written, in any table.
+WRITING_OPTIONS = ("decimal", "thousands", "strip_units")
+#: Options of what is taken for an answer.
+ANSWER_OPTIONS = (*WRITING_OPTIONS, "skip_bad", "valid")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +34,9 @@ class ReadOptions:
     panel: str | None = keyword(None, "Column of independent problems.", None)
     duplicates: Duplicates = keyword(
         "error",
-        "What to do when a worker answered a question more than once.",
-        Literal["error", "mean", "first"],
+        "What to do when a worker answered a question more than once. mean stops where the answers differ in another "
+        "column of few values, such as the model that was judged; mean-all does not.",
+        Literal["error", "mean", "mean-all", "first"],
     )
     worker_variance: str | Mapping[Any, float] | Any = keyword(
         None, "Column with the known variance of each worker.", str | None
@@ -43,8 +49,36 @@ class ReadOptions:
         "Character between the values of a text file; by default found from its header.",
         str | None,
     )
-    decimal: str | None = keyword(None, "Decimal mark of a text file.", Literal[".", ","] | None)
+    decimal: str | None = keyword(
+        None, "Decimal mark of numbers in text.", Literal[".", ","] | None
+    )
+    thousands: str | None = keyword(
+        None,
+        "What separates groups of three digits in text: a comma, point, apostrophe or space, or the word for it.",
+        str | None,
+    )
+    strip_units: bool = keyword(
+        False,
+        "Take off the unit, currency or percent sign beside numbers: all have the same one or none.",
+        bool,
+    )
+    skip_bad: bool = keyword(
+        False,
+        "Set rows aside whose answer is not a number or not valid, or that lack a question or worker, and count them.",
+        bool,
+    )
+    valid: tuple[float, float] | None = keyword(
+        None,
+        "LOW and HIGH: answers outside are an error, or set aside with --skip-bad.",
+        tuple[float, float] | None,
+    )
     encoding: str | None = keyword(None, "Encoding of a text file, such as latin-1.", str | None)
+    skip_lines: int | None = keyword(
+        None,
+        "Lines of a text file, or rows of a sheet, above the names of the columns.",
+        int | None,
+    )
+    sheet: str | None = keyword(None, "Sheet of an Excel workbook with several.", str | None)
     wide: bool | str | None = keyword(
         None,
         "One row per question and a column per worker, one row per worker and a column per question, or one row per "
@@ -62,14 +96,26 @@ class ReadOptions:
     )
 
     def __post_init__(self) -> None:
+        """Check what can be checked before anything is read."""
         yes_or_no("anonymous", self.anonymous)
+        rules = self.rules
+        object.__setattr__(self, "thousands", rules.writing.thousands)
+        object.__setattr__(self, "valid", rules.valid)
+
+    @property
+    def rules(self) -> AnswerRules:
+        """What is taken for an answer."""
+        return AnswerRules.of(**{name: getattr(self, name) for name in ANSWER_OPTIONS})
 
     @property
     def file_options(self) -> dict[str, Any]:
-        """The options of files that were given."""
+        """The options of files and of numbers in them that were given."""
+        values = {name: getattr(self, name) for name in (*FILE_OPTIONS, *WRITING_OPTIONS)}
         return {
-            name: getattr(self, name) for name in FILE_OPTIONS if getattr(self, name) is not None
-        }
+            name: value
+            for name, value in values.items()
+            if value is not None and value is not False
+        } | ({} if self.wide is not False else {"wide": False})
 
     @property
     def given(self) -> dict[str, Any]:
@@ -83,7 +129,8 @@ def check_reading(duplicates: Any, answer_variance: Any, worker_variance: Any) -
     """Check the rule for repeated answers, and that variances are known of answers or of workers, not of both."""
     if not isinstance(duplicates, str) or duplicates not in get_args(Duplicates):
         raise AnswersError(
-            f'{quoted(duplicates)} is not "error", "mean" or "first".', argument="duplicates"
+            f'{quoted(duplicates)} is not "error", "mean", "mean-all" or "first".',
+            argument="duplicates",
         )
     if answer_variance is not None and worker_variance is not None:
         raise AnswersError(

@@ -9,9 +9,10 @@ import numpy as np
 
 from trueup.io import series
 from trueup.io.columns import PLAIN_NAMES, IdNames
+from trueup.io.rejects import Rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -206,6 +207,14 @@ class Table:
         Number of rows read.
     n_missing
         Number of rows dropped because their answer is missing.
+    rejects
+        Rows that were set aside because they cannot be used.
+    doubtful
+        Marks that were taken for "no answer" and may have been meant otherwise, and how often they were there.
+    dropped_questions
+        Number of questions that have rows but no answer.
+    others
+        Loads the columns that were not asked for, by name, one value per answer.
     kind
         What the input was: "pandas", "polars", "pyarrow", "duckdb", "array", "file" or "other".
     ordered
@@ -235,3 +244,7 @@ class Table:
     names: IdNames = PLAIN_NAMES
     unanswered: Ids | None = None
     suggested: Mapping[str, str] = field(default_factory=dict)
+    rejects: Rejects = field(default_factory=Rejects)
+    doubtful: tuple[tuple[str, int], ...] = ()
+    dropped_questions: int = 0
+    others: Callable[[], Mapping[str, series.Series]] = dict

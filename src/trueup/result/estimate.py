@@ -10,6 +10,7 @@ from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
 from trueup.findings.collection import Findings
 from trueup.io.limits import memory
+from trueup.io.rejects import Rejects
 from trueup.result import tables
 from trueup.result.text import account, first_questions
 
@@ -189,6 +190,12 @@ class Estimate:
     def problem(self) -> Problem:
         """Numbers of questions, workers and answers, and their ids."""
         return self.solution.root.problem
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows that were set aside because they cannot be used: `counts` by kind, and the `rows`."""
+        origin = getattr(self.problem, "origin", None)  # answers in memory have one
+        return Rejects() if origin is None else origin.rejects
 
     @cached_property
     def answers(self) -> Answers:

@@ -40,7 +40,7 @@ from trueup.io.columns import IdNames, check_titles
 from trueup.io.plain_ids import unpack
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.read_options import ReadOptions
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import CompositeIds
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis

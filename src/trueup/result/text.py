@@ -28,6 +28,8 @@ def account(est: Estimate) -> list[str]:
         lines.append(
             f"{problem.n_missing:,} of {counted(problem.n_rows, 'row')} dropped: no answer in {there}"
         )
+    origin = getattr(problem, "origin", None)  # answers in memory have one
+    lines += [] if origin is None else origin.account
     if problem.n_duplicates:
         lines.append(f"{counted(problem.n_duplicates, 'repeated answer')} merged")
     lines += _suggested(est)

@@ -33,13 +33,13 @@ from trueup.io.table import Ids, pseudonyms_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueup.answers.answers import Duplicates
     from trueup.answers.build import Centred
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.folder import Folder
     from trueup.engines.disk.reading import IntakeOptions, Read
     from trueup.engines.disk.rows import RowPlan
+    from trueup.io.read_options import Duplicates
 
 # Answers that a message about repeated ones names.
 NAMED = 3

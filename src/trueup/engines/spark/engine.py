@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from trueup.engines.spark.tasks import (
 from trueup.engines.spark.vectors import Draw, Layer, Number, Step, StoredVector, Written, frozen
 from trueup.errors import AnswersError, TrueupError, option, quoted
 from trueup.io.question_data import QuestionDataRequest
-from trueup.io.read_options import ReadOptions
+from trueup.io.read_options import Duplicates, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -362,7 +362,7 @@ def _forget(blocks: DataFrame) -> None:
 
 
 def _check_duplicates(duplicates: str) -> None:
-    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
+    if not isinstance(duplicates, str) or duplicates not in get_args(Duplicates):
         raise AnswersError(f'{quoted(duplicates)} is not "error" or "mean".', argument="duplicates")
     if duplicates == "first":
         raise AnswersError(

@@ -11,7 +11,7 @@ from trueup.errors import AnswersError, BadRows, counted, listing, option, quote
 from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.readers.delimited import whole_number_ids
 from trueup.io.series import take, to_list
 from trueup.io.table import CompositeIds, Ids

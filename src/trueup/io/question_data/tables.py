@@ -23,7 +23,10 @@ from trueup.errors import (
 )
 from trueup.io.columns import OTHER_NAMES, recognised
 from trueup.io.formats import find_format
+from trueup.io.number_text import Writing
+from trueup.io.numbers import as_plain
 from trueup.io.question_data.match import QuestionRows, match
+from trueup.io.read_options import WRITING_OPTIONS
 from trueup.io.readers.files import open_source
 from trueup.io.readers.frames import open_frame
 from trueup.io.series import library, to_list
@@ -98,7 +101,12 @@ class TableReader(NamedTuple):
         if isinstance(self.data, str | os.PathLike):
             return self._matched(self._from_file(self.data, choose, self.options))
         if is_frame(self.data):
-            return self._matched(_from_frame(self.data, choose))
+            found = _from_frame(self.data, choose)
+            if self.kind != "groups":
+                writing = _writing(self.options)
+                values = {name: as_plain(each, writing) for name, each in found.values.items()}
+                found = found._replace(values=values)
+            return self._matched(found)
         raise AnswersError(
             f"found {quoted(names[0])}, but these answers have no columns to look in. Give {FORMS[self.kind]}."
         )
@@ -196,14 +204,16 @@ class TableReader(NamedTuple):
         return _checked(ChosenColumns(question, values), available, self.argument)
 
     def _from_file(self, path: Any, choose: Choose, options: FileOptions) -> TableColumns:
-        source = open_source(path, **options)
+        writing = _writing(options)
+        source = open_source(
+            path, **{name: options[name] for name in options if name not in WRITING_OPTIONS}
+        )
         with source.named():
             chosen = choose(source.names)
         columns = source.fetch([*chosen.question, *chosen.values], chosen.question)
         question = _keys(columns, chosen.question)
         if self.kind != "groups":
-            with source.named():
-                columns = {name: source.number(name, column) for name, column in columns.items()}
+            columns = {name: as_plain(column, writing) for name, column in columns.items()}
         return TableColumns(question, columns, source.untyped)
 
     def _matched(self, columns: TableColumns) -> QuestionRows:
@@ -346,12 +356,17 @@ def is_file_name(text: str) -> bool:
     return find_format(text) is not None
 
 
+def _writing(options: FileOptions) -> Writing:
+    """Return how the numbers of the answers are written."""
+    return Writing.of(**{name: options[name] for name in WRITING_OPTIONS if name in options})
+
+
 def _ways_to_read(path: Path, options: FileOptions) -> list[FileOptions]:
     """Return how to try a file: with the options of the answers that fit it, and without any."""
     format_ = find_format(path)
     fitting = {
         option: options[option]
-        for option in (format_.options if format_ else ())
+        for option in (*(format_.options if format_ else ()), *WRITING_OPTIONS)
         if options.get(option) is not None
     }
     return [fitting, {}] if fitting else [{}]

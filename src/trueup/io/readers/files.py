@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trueup.errors import AnswersError
 from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.join import join_sources
@@ -33,9 +34,11 @@ def read_file(
     answer: str = "answer",
     panel: str | None = None,
     numbers: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
     wide: bool | str | None = None,
     question_data: Sequence[str] = (),
     sql: str | None = None,
@@ -54,14 +57,16 @@ def read_file(
         paths is read as one table, in sorted order or that of the list. "-" is standard input,
         whose format is found from its content. With `sql`, a DuckDB or SQLite database.
         The first line of delimited text, and the first row of a sheet, names the columns.
-    question, worker, answer, panel, numbers, wide, question_data
+    question, worker, answer, panel, numbers, rules, wide, question_data
         As for `read_frame`.
     sep
         The character between two values of delimited text; by default found from its header.
-    decimal
-        The decimal mark of delimited text, "." or ",".
     encoding
         Encoding of text, by default UTF-8 or what a byte order mark says.
+    skip_lines
+        Lines of delimited text, or rows of a sheet, above the one that names the columns.
+    sheet
+        The sheet of an Excel workbook with several.
     sql
         A query that gives the table.
 
@@ -72,13 +77,17 @@ def read_file(
     MissingExtra
         When a package that reads it is not installed.
     """
+    source = open_source(
+        path, sep=sep, encoding=encoding, skip_lines=skip_lines, sheet=sheet, sql=sql
+    )
     return read_table(
-        open_source(path, sep=sep, decimal=decimal, encoding=encoding, sql=sql),
+        source,
         question=question,
         worker=worker,
         answer=answer,
         panel=panel,
         numbers=numbers,
+        rules=rules,
         wide=wide,
         question_data=question_data,
     )
@@ -88,12 +97,13 @@ def open_source(
     path: Any,
     *,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
     sql: str | None = None,
 ) -> Source:
     """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
-    layout = Layout.of(sep, decimal, encoding)
+    layout = Layout.of(sep, encoding, skip_lines, sheet)
     paths, label = find_paths(path)
     if sql is not None:
         return _open_database(paths, sql, layout)
@@ -145,7 +155,7 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
         raise AnswersError("needs one database file.", argument="sql", remedy="Name it.")
     if layout.given:
         raise AnswersError(
-            "is for text, and sql for a database.",
+            "is for files of text or sheets, and sql for a database.",
             argument=layout.given[0],
             remedy="Leave one out.",
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source
 from trueup.io.series import Series, array_of, library
@@ -30,6 +31,7 @@ def read_frame(
     numbers: Sequence[str] = (),
     wide: bool | str | None = None,
     question_data: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
     """Read the answers in a data frame.
 
@@ -51,6 +53,8 @@ def read_frame(
         both are possible that is an error.
     question_data
         Columns that say something about the questions: in a wide table they are no workers.
+    rules
+        What is taken for an answer: how numbers are written, which are valid, and whether others are set aside.
 
     Raises
     ------
@@ -72,6 +76,7 @@ def read_frame(
         numbers=numbers,
         wide=wide,
         question_data=question_data,
+        rules=rules,
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,8 @@ from trueup.errors import (
 )
 from trueup.io.columns import KNOWN_NAMES, choose, guess, plain_name, question_columns, resolve
 from trueup.io.encode import encode
-from trueup.io.numbers import COMMA_REMEDY
-from trueup.io.readers.assemble import read_answers, read_long
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules
+from trueup.io.readers.assemble import read_long
 from trueup.io.readers.evidence import (
     ID_NAMES,
     are_whole,
@@ -69,29 +69,36 @@ def read_table(
     numbers: Sequence[str],
     wide: bool | str | None,
     question_data: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
     """Read a table of any shape; columns of `question_data` say something about the questions, and are no workers."""
     asked = {"question": question, "worker": worker, "answer": answer}
     with source.named():
         shape = _asked_shape(wide)
-        view = _View(source, asked, panel, numbers, question_data)
-        layout, advice = None, ""
+        view = _View(source, asked, panel, numbers, question_data, rules)
+        layout, advice = None, Advice()
         if shape in ("question", "worker"):
             layout = view.layout(shape)
             check_wide(layout, source.names, numbers)
         elif shape is None:
             layout, advice = view.guessed()
     if layout is not None:
-        return read_wide(source, layout, view.columns if shape is None else None)
+        return read_wide(source, layout, view.columns if shape is None else None, rules)
     with source.named():
         try:
             roles = choose(
-                source.names, **asked, panel=panel, numbers=numbers, is_number=view.is_number
+                source.names, **asked, panel=panel, numbers=numbers, is_number=view.may_be_number
             )
         except AnswersError as error:
-            advice = advice or _advice(source, view)
-            raise error.advised(error.remedy, advice) from error.__cause__
-    return read_long(source, roles)
+            if source.hint:
+                advice = Advice(source.hint, source.fixes)
+            elif not advice.text:
+                advice = _advice(source, view)
+            error = error.advised(error.remedy, advice.text).mended_by(
+                *(advice.fixes or error.fixes)
+            )
+            raise error from error.__cause__
+    return read_long(source, roles, rules)
 
 
 def _asked_shape(wide: Any) -> str | None:
@@ -109,22 +116,36 @@ def _asked_shape(wide: Any) -> str | None:
     )
 
 
-def _advice(source: Source, view: _View) -> str:
+class Advice(NamedTuple):
+    """Another way to read a table, and keywords that read it so."""
+
+    text: str = ""
+    fixes: tuple[dict[str, Any], ...] = ()
+
+
+def _advice(source: Source, view: _View) -> Advice:
     """Suggest another way to read the table."""
     if source.untyped and len(source.names) == 1:
-        return "If another character is between the columns, pass " + option("sep", "...") + "."
+        return Advice(
+            "If another character is between the columns, pass " + option("sep", "...") + "."
+        )
     resolved = view.resolved
     others = [name for name in source.names if name not in resolved.columns.get("worker", ())]
     if resolved.columns.keys() == {"worker"} and all(map(view.is_number, others)):
         wide = option("wide", "workers")
-        return "To read one row per worker and one column per question, pass " + wide + "."
+        return Advice(
+            "To read one row per worker and one column per question, pass " + wide + ".",
+            ({"wide": "workers"},),
+        )
     if (
         source.untyped
         and not resolved.columns
         and any(re.fullmatch(r"[+-]?\d+(?:[.,]\d+)?", name) for name in source.names)
     ):
-        return "If its first line is an answer and names no columns, write one above it that does."
-    return ""
+        return Advice(
+            "If its first line is an answer and names no columns, write one above it that does."
+        )
+    return Advice()
 
 
 class _View:
@@ -137,8 +158,11 @@ class _View:
         panel: str | None,
         numbers: Sequence[str],
         question_data: Sequence[str],
+        rules: AnswerRules,
     ) -> None:
         self.source, self.asked, self.panel, self.numbers = source, asked, panel, numbers
+        # Whether a table is wide is decided by all it holds, also by what may be set aside later.
+        self.rules = AnswerRules(rules.writing)
         # Columns with a role of their own.
         self.others = (panel, *question_data)
         self.resolved = resolve(
@@ -164,7 +188,7 @@ class _View:
         found: dict[str, NDArray[np.float64] | AnswersError] = {}
         for name, series in self.columns.items():
             try:
-                found[name] = read_answers(self.source.number(name, series), name)
+                found[name] = AnswerReader(self.rules).read(series, name)
             except AnswersError as error:
                 found[name] = error
         return found
@@ -177,6 +201,10 @@ class _View:
             return not isinstance(self._cells.get(name), AnswersError)
         except AnswersError:
             return True
+
+    def may_be_number(self, name: str) -> bool:
+        """Tell whether a column holds numbers, perhaps written in another way: "3,5", "172 cm"."""
+        return self.is_number(name) or bool(getattr(self._cells.get(name), "notation", False))
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         values = self._cells[name]
@@ -261,7 +289,7 @@ class _View:
 
     # -- which of both -------------------------------------------------------------------------------
 
-    def guessed(self) -> tuple[Wide | None, str]:
+    def guessed(self) -> tuple[Wide | None, Advice]:
         """Return the layout of a table that can only be wide; else None, and what else to say if it is not long."""
         source, asked, columns = self.source, self.asked, self.resolved.columns
         names = source.names
@@ -273,20 +301,20 @@ class _View:
             or self.resolved.rivals.get("worker")
             or self.resolved.rivals.get("answer")
         ):
-            return None, ""
+            return None, Advice()
         twice = any(count > 1 for count in Counter(names).values())
         if twice or source.differs or (self.panel is not None and self.panel not in names):
-            return None, ""
+            return None, Advice()
         ids = columns.get("question", ())
         if any(name not in names for name in ids) or self.resolved.rivals.get("question"):
-            return None, ""
+            return None, Advice()
         if not ids and self._index_names_rows:
             ids = (str(source.index),)
         cells = [name for name in names if name not in (*ids, *self.others)]
         first = cells[0] if cells and not ids else None
         others = cells[1:] if first is not None and speaks_for_long(first) else cells
         if len(cells) < FEWEST or any(map(speaks_for_long, others)) or is_no_header(cells, ids):
-            return None, ""
+            return None, Advice()
         text = [name for name in cells if not self.is_number(name)]
         if text == [first] and self._holds_ids(text[0]):
             ids, text = (text[0],), []
@@ -296,15 +324,15 @@ class _View:
         if text:
             return None, self._not_numbers(layout, text)
         if len(layout.cells) < (FEWEST if ids else SEVERAL):
-            return None, ""
+            return None, Advice()
         if ids and self.panel is None and not self._names_rows(ids):
-            return None, (
+            return None, Advice(
                 f"It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
                 + options(self._choice(layout))
                 + " if that is intended."
             )
         if any(map(speaks_for_long, layout.cells)):
-            return None, ""
+            return None, Advice()
         if source.unnamed or ("question" not in columns and named_like_questions(layout.cells)):
             raise self._rows_or_columns(layout)
         alike = named_alike(layout.cells)
@@ -313,7 +341,7 @@ class _View:
         if alike or not self._can_be_long(layout):
             if not ids:
                 self._tell(layout)
-            return layout, ""
+            return layout, Advice()
         raise self._both(layout)
 
     def _names_rows(self, ids: tuple[str, ...]) -> bool:
@@ -340,22 +368,23 @@ class _View:
 
     # -- what is said --------------------------------------------------------------------------------
 
-    def _not_numbers(self, layout: Wide, text: Sequence[str]) -> str:
+    def _not_numbers(self, layout: Wide, text: Sequence[str]) -> Advice:
         errors = {
             name: error for name in text if isinstance(error := self._cells[name], AnswersError)
         }
-        commas = [name for name, error in errors.items() if error.remedy == COMMA_REMEDY]
+        commas = [name for name, error in errors.items() if getattr(error, "notation", False)]
         words = [name for name in text if name not in commas]
         if len(layout.cells) - len(words) < FEWEST:
-            return ""
+            return Advice()
         if not words:
-            remedy = self.source.remedy_of(errors[commas[0]])
-            return (
-                f"It was not read as {layout}, for values in column {quoted(commas[0])}. " + remedy
+            remedy = errors[commas[0]].remedy
+            return Advice(
+                f"It was not read as {layout}, for values in column {quoted(commas[0])}. " + remedy,
+                errors[commas[0]].fixes,
             )
         text = words
         name = ", or " + option(layout.rows, text[0]) + f" if it names the {layout.rows}s"
-        return (
+        return Advice(
             f"It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
             "only: leave it out and pass "
             + option("wide", True)
@@ -377,7 +406,7 @@ class _View:
             + " for one row per worker, or "
             + option("wide", "questions")
             + " for one row per question.",
-        )
+        ).mended_by({"wide": "workers"}, {"wide": "questions"})
 
     def _tell(self, layout: Wide) -> None:
         right = option("wide", True) + " if that is right, " + option("wide", False) + " if not."
@@ -410,7 +439,7 @@ class _View:
         return AnswersError(
             "a row may be one answer or all answers to a question. The first row says either that",
             remedy=as_long + ", or that " + as_wide + ".",
-        )
+        ).mended_by(roles, self._choice(layout))
 
     def _choice(self, layout: Wide) -> dict[str, object]:
         """Return the keywords that ask for a layout."""

@@ -13,7 +13,9 @@ from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, option, quoted
 from trueup.io.columns import IdNames, check_titles
 from trueup.io.encode import encode
-from trueup.io.readers.assemble import coded_ids, read_answers
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules
+from trueup.io.readers.assemble import coded_ids, row_names
+from trueup.io.rejects import Reject, Rejects
 from trueup.io.series import array_of, concat, take
 from trueup.io.table import CompositeIds, Ids, Table
 
@@ -104,7 +106,12 @@ def check_wide(layout: Wide, found: Sequence[object], numbers: Sequence[str]) ->
         )
 
 
-def read_wide(source: Source, layout: Wide, columns: Mapping[str, Series] | None = None) -> Table:
+def read_wide(
+    source: Source,
+    layout: Wide,
+    columns: Mapping[str, Series] | None = None,
+    rules: AnswerRules = PLAIN_RULES,
+) -> Table:
     """Read a wide table; `columns` are those that were fetched already."""
     if source.differs:
         raise AnswersError(source.differs)
@@ -113,22 +120,23 @@ def read_wide(source: Source, layout: Wide, columns: Mapping[str, Series] | None
     if columns is None or any(name not in columns for name in layout.names):
         columns = source.fetch(layout.names, layout.id_names)
     with source.named():
-        return _table(columns, _numbers(columns, layout, source), layout, source)
+        reader = AnswerReader(rules)
+        return _table(columns, _numbers(columns, layout, reader), layout, source, reader)
 
 
 def _numbers(
-    columns: Mapping[str, Series], layout: Wide, source: Source
+    columns: Mapping[str, Series], layout: Wide, reader: AnswerReader
 ) -> list[NDArray[np.float64]]:
     """Read the columns of answers as numbers."""
     read = []
     for name in layout.cells:
         try:
-            read.append(read_answers(source.number(name, columns[name]), name))
+            read.append(reader.read(columns[name], name))
         except AnswersError as error:
             ids = "" if layout.ids else ", and " + option(layout.rows) + " names a column of ids"
             rows = option("wide", False) + " reads one row per answer" + ids + "."
             raise error.advised(
-                source.remedy_of(error), f"The table was read as {layout}; " + rows
+                error.remedy, f"The table was read as {layout}; " + rows
             ) from error.__cause__
     return read
 
@@ -138,6 +146,7 @@ def _table(
     cells: Sequence[NDArray[np.float64]],
     layout: Wide,
     source: Source,
+    reader: AnswerReader,
 ) -> Table:
     """Turn rows and columns into answers; an empty cell is no answer."""
     matrix = np.column_stack(cells)
@@ -184,13 +193,29 @@ def _table(
         question_ids=question[1],
         worker_ids=worker[1],
         panel_ids=panel_ids,
-        n_rows=len(row),
+        n_rows=len(row) + len(reader.aside),
         kind=source.kind,
         ordered=source.ordered,
         names=layout.id_titles,
         # A question of one panel may have answers in another.
         unanswered=unanswered if panel is None else None,
+        rejects=_rejects(columns, layout, source, reader),
+        doubtful=tuple(reader.doubtful.most_common()),
     )
+
+
+def _rejects(
+    columns: Mapping[str, Series], layout: Wide, source: Source, reader: AnswerReader
+) -> Rejects:
+    """Name the cells that were set aside by their row and column."""
+    aside = sorted(reader.aside, key=lambda each: each.row)
+    rows = [each.row for each in aside]
+    places = source.places(rows) if rows else []
+    named = []
+    for each, place, name in zip(aside, places, row_names(columns, layout.ids, rows), strict=True):
+        question, worker = (name, each.column) if layout.rows == "question" else (each.column, name)
+        named.append(Reject(each.row, place, question, worker, each.value, each.why))
+    return Rejects.of(named) if named else Rejects()
 
 
 def _with_empty_rows(

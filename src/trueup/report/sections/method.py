@@ -68,11 +68,16 @@ def _agreement(data: ReportData, agreement: Agreement) -> str:
 
 def _read(data: ReportData) -> str:
     problem = data.problem
+    origin = getattr(problem, "origin", None)  # answers in memory have one
     text = size_in_words(problem)
     if problem.n_missing:
         text += f". {problem.n_missing:,} of {problem.n_rows:,} rows were left out because they hold no answer."
+    elif origin is not None and len(origin.rejects):
+        text += "."
     else:
         text += ". No row was left out."
+    for line in [] if origin is None else origin.account:
+        text += f" {line[:1].upper()}{line[1:]}."
     if problem.n_duplicates:
         text += f" {counted(problem.n_duplicates, 'repeated answer')} of one worker to one question were merged."
     single = int((problem.counts == 1).sum())
