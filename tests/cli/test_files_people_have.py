@@ -106,7 +106,7 @@ def task_market() -> PeoplesFile:
 
 
 def usual_names() -> PeoplesFile:
-    rows = [["Item ID", "Rater", "Score"], ["a", "r1", 3], ["a", "r2", 5], ["b", "r1", 1]]
+    rows: list[list[Any]] = [["Item ID", "Rater", "Score"], ["a", "r1", 3], ["a", "r2", 5], ["b", "r1", 1]]
     return PeoplesFile("scores.csv", table([*rows, ["b", "r2", 2]]), {"a": 4, "b": 1.5})
 
 

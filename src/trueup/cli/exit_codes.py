@@ -15,7 +15,9 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DONE, FAILED, USAGE, STATEMENT_FAILED, INTERRUPTED = 0, 1, 2, 4, 130
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: A study ran, and a statement that it checks does not hold.
+STATEMENT_FAILED = 4
 LONGEST_PATH = 200
 #: Number of standard error, the last of the three streams a program begins with.
 LAST_STREAM = 2

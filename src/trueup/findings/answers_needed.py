@@ -127,7 +127,9 @@ class AnswersNeeded:
 
     def _frame(self, order: Ints) -> Any:
         more = self.more[order]
-        number = [None if each < 0 else each for each in more.tolist()]
+        number: Any = np.where(more < 0, np.nan, more)
+        if self.kind == "pyarrow":  # whole numbers stay so beside those that are missing
+            number = [None if each < 0 else each for each in more.tolist()]
         columns: dict[str, Any] = {
             "question": self.question_ids.take(order),
             "std_error": self.std_error[order],
@@ -136,7 +138,7 @@ class AnswersNeeded:
             "gain": self.gain[order],
             "std_error_after_one": self.after_one[order],
         }
-        unknown = ("std_error", "gain", "std_error_after_one")
+        unknown = ("std_error", "more_answers", "gain", "std_error_after_one")
         return make_frame(self.kind, columns, null_columns=unknown, names=self.names)
 
     @property
