@@ -23,7 +23,7 @@ from trueup.report import bundle as bundle_module
 from trueup.report.bundle import bundle
 from trueup.report.names import distinct, shown
 from trueup.report.sections.prior_shape import prior_shape
-from trueup.report.sections.report_data import ReportData, is_dominated
+from trueup.report.sections.report_data import ReportData
 from trueup.report.sections.second_step import RiskCurve, risk_curve
 from trueup.report.single_chart import specification
 from trueup.shrinkage import EBE
@@ -360,10 +360,23 @@ def test_no_gain_is_said_that_rests_on_one_question(tmp_path: Path) -> None:
     options: dict[str, Any] = {"transform": "none", "target": "consensus"}
     usual = estimate(x, "mean", "normal", **options)
     assert 0 < ReportData(usual).gain == usual.second_step.expected_gain
+    # One question that everybody answers very poorly, and says so: nearly all of the gain is there.
+    question, worker = (each.ravel() for each in np.meshgrid(np.arange(30), np.arange(5)))
+    poor, draw = question == 4, np.random.default_rng(0)
+    frame = {
+        "question": question,
+        "worker": worker,
+        "answer": x.ravel() + 20.0 * poor * draw.normal(size=150),
+        "v": np.where(poor, 400.0, 1.0),
+    }
+    odd = estimate(frame, "mean", "normal", answer_variance="v", **options)
+    assert odd.second_step.expected_gain > 0.9
+    assert np.isnan(ReportData(odd).gain)
+    said = unescape(odd.report(tmp_path / "r.html").read_text("utf-8"))
+    assert "a single question has most of the expected error, so no figure is given" in said
+    assert "is expected to lower" not in said
     x[:, 4] *= 60.0
     odd = estimate(x, "mean", "normal", variance="plugin", **options)
-    if not np.isnan(ReportData(odd).gain):  # the step may have set the question aside
-        assert not is_dominated(odd.second_step.certainty.v)
     page = odd.report(tmp_path / "r.html", truth=np.zeros(30)).read_text("utf-8")
     assert "Most of the squared error comes from a single question" in page
     assert "<h2>How much the second step helps" not in page

@@ -43,3 +43,28 @@ def test_typing_errors_are_listed_with_what_would_fit(tmp_path: Path) -> None:
     text = text_of(x, tmp_path / "many.html")
     assert "The 8 suspicious answers are included" in text
     assert re.search("3 more ?listed under Suspicious answers", text)
+
+
+@pytest.mark.parametrize("method", ["auto", "mean"])
+def test_a_slip_is_listed_as_an_answer_and_not_held_against_its_worker(
+    tmp_path: Path, method: str
+) -> None:
+    rng = np.random.default_rng(2)
+    x = np.exp(rng.normal(4.0, 1.0, 30) + rng.normal(0.0, 0.1, (8, 30)))
+    x[7] *= np.exp(rng.normal(0.0, 0.4, 30))
+    x[2, 5] *= 1000.0
+    html = trueup.estimate(x, method, transform="proportional").report(tmp_path / "r.html")
+    page = html.read_text("utf-8")
+    lists = dict(re.findall(r"<div><h3>([^<]*)</h3><ol>(.*?)</ol></div>", page, re.DOTALL))
+    assert "a factor of 1000 too large?" in lists["Suspicious answers"]
+    named = re.findall(r"<b><bdi>(\d+)</bdi></b>", lists["Workers to look at"])
+    assert named == ["7"]
+    rows = re.search(r'data-search="a worker">.*?<table>(.*?)</table>', page, re.DOTALL)
+    assert rows is not None
+    errors = [
+        float(cells[1].replace(",", ""))
+        for cells in (re.findall(r"<td[^>]*>([^<]*)", row) for row in rows[1].split("<tr>")[1:])
+        if cells
+    ]
+    assert max(errors[:7]) < 20.0  # per cent: the slip does not inflate the typical error
+    assert errors[7] > 30.0

@@ -3,7 +3,7 @@
   const VIEW = 250; // least width of one of several views, with its axis, in pixels
   const AXIS = 75; // what an axis and its title take of that
   const ENTRY = 150; // width of an entry of a legend
-  const LETTER = 7; // usual width of a letter beside an axis
+  const LETTER = 6.6; // usual width of a letter beside an axis
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const config = read("chart.config");
 
@@ -35,7 +35,9 @@
   function shorten(part, limit) {
     if (!part || typeof part !== "object") return;
     if (part.type === "nominal" && part.axis) {
-      const room = Math.max(6, Math.floor(Math.min(part.axis.labelLimit || limit, limit) / LETTER));
+      const width = Math.min(part.axis.labelLimit || limit, limit);
+      const room = Math.max(6, Math.floor(width / LETTER));
+      part.axis.labelLimit = 1.3 * width; // wide letters may take more
       const end = Math.floor(room / 2);
       part.axis.labelExpr =
         `length(datum.label) > ${room} ? slice(datum.label, 0, ${room - end - 1}) + '…' + ` +
