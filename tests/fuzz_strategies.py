@@ -270,6 +270,12 @@ RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "answer": st.just("answer"),
     "sep": st.sampled_from([",", ";", "tab"]),
     "decimal": st.sampled_from([".", ","]),
+    "thousands": st.sampled_from([",", ".", " ", "'"]),
+    "strip_units": st.booleans(),
+    "skip_bad": st.booleans(),
+    "valid": st.sampled_from([(0, 10), (-1e9, 1e9)]),
+    "skip_lines": st.integers(0, 3),
+    "sheet": st.sampled_from(["Sheet1", "none"]),
     "encoding": st.sampled_from(["utf-8", "latin-1", "utf-16"]),
     "strict": st.booleans(),
     "keep": st.just(False),  # a temporary folder would stay

@@ -257,3 +257,9 @@ def test_covariates_and_gold_are_written_like_the_answers() -> None:
     est = trueup.estimate(rows, decimal=",", covariates="size")
     assert est.question_data.covariates is not None
     assert est.question_data.covariates.values.ravel().tolist() == [1.5, 2.5, 3.5, 4.5]
+
+
+def test_numbers_beside_text_do_not_hide_how_the_text_is_written() -> None:
+    error = error_of([3.5, 2.25, "1,5"])
+    assert error.fixes == ({"decimal": ","},)
+    assert values([3.5, 2.25, "1,5"], decimal=",") == [1.5, 2.25, 3.5]

@@ -110,7 +110,7 @@ def reads_or_explains(path: Any, **options: Any) -> None:
     """Read a file: finite answers, or one line on why not."""
     message = ""
     try:
-        table = read_file(path, **options)
+        table = read(path, **options)
     except (TrueupError, TrueupWarning) as error:
         message = str(error)
     if message:

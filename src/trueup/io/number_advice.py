@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.errors import Message, counted, option, quoted
+from trueup.io.encode import is_missing
 from trueup.io.number_text import KINDS, MISSING_TEXTS, WAYS, Parsed, Writing, kind_of, shape_of
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def advise(
                 good[value] += 1
         elif row in marked:
             bad[quoted(value)] += 1
-        elif value is not None and value == value:
-            good[f"{value:g}" if isinstance(value, float) else str(value)] += 1
+        elif not is_missing(value):
+            good[_digits(value)] += 1
     kind = {shape: kind_of(shape) for shape in map(shape_of, bad)}
     # By shape, since only their number may be large.
     hopeless = {
@@ -104,6 +105,14 @@ def advise(
             + f" to set {others} aside."
         )
     return Advice(kinds, remedy, fixes, notation=not lost)
+
+
+def _digits(value: Any) -> str:
+    """Return about how large a number is, as text that every way of writing reads."""
+    try:
+        return str(abs(int(value)))
+    except (TypeError, ValueError, OverflowError):
+        return "0"
 
 
 def _listed(bad: Counter[str], kind: dict[str, str]) -> str:
