@@ -43,6 +43,8 @@ def advice(error: TrueupError) -> dict[str, Any]:
         ("Input.image_url", "user_id", "value"),
         ("sample_id", "completed_by", "mos"),
         ("doc_id", "model_id", "label"),
+        ("trace_id", "author_user_id", "value"),
+        ("video_id", "annotator-id", "vote"),
         ("target", "Forecaster", "Prediction"),
     ],
 )
@@ -79,6 +81,11 @@ def test_exact_names_come_before_others() -> None:
     assert passed.names.question == ("q",)
 
 
+def test_names_of_ids_come_after_names() -> None:
+    columns = table("clip", "rater", "score", clip_id=[7] * 4, rater_id=[7] * 4)
+    assert read_frame(columns).names == (("clip",), "rater")
+
+
 def test_two_columns_that_compete_are_an_error_that_names_both() -> None:
     columns = table("item", "rater", "score", clip=["c", "c", "d", "d"], judge=["u", "v"] * 2)
     with pytest.raises(AnswersError) as caught:
@@ -88,6 +95,10 @@ def test_two_columns_that_compete_are_an_error_that_names_both() -> None:
     assert 'Columns "rater" and "judge": each may hold the workers.' in text
     assert 'Pass question="item" or question="clip".' in text
     assert read_frame(columns, **advice(caught.value)).names.question == ("item",)
+    columns["points"] = columns.pop("score")
+    with pytest.raises(AnswersError, match=r'answer="points"\? Pass question="item"') as caught:
+        read_frame(columns, worker="judge")
+    assert advice(caught.value) == {"question": "item", "answer": "points"}
 
 
 def test_columns_of_systems_runs_and_truths_are_never_used_unasked() -> None:

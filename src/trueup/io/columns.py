@@ -45,6 +45,11 @@ KNOWN_NAMES = {
         "measurement", "mos",
     ),
 }  # fmt: skip
+# The same as names of ids, and those that tools for tracing write.
+_ID_FORMS = {
+    "question": {*(f"{name}id" for name in KNOWN_NAMES["question"]), "traceid"},
+    "worker": {*(f"{name}id" for name in KNOWN_NAMES["worker"]), "authoruserid"},
+}
 # Columns as crowdsourcing platforms write them: "Input.image", "Answer.score".
 PATTERNS = {
     "question": re.compile(r"input\..+", re.IGNORECASE),
@@ -153,17 +158,16 @@ def plain_name(name: object) -> str:
 
 
 def recognised(found: Iterable[object], part: str) -> list[Any]:
-    """Return the columns with a name that people use for a role."""
+    """Return the columns with a name that people use for a role; "rater id" counts where there is no "rater"."""
+    names = [name for name in found if isinstance(name, str)]
     pattern = PATTERNS.get(part)
-    return [
+    usual = [
         name
-        for name in found
-        if isinstance(name, str)
-        and (
-            plain_name(name) in KNOWN_NAMES[part]
-            or (pattern is not None and pattern.fullmatch(name))
-        )
+        for name in names
+        if plain_name(name) in KNOWN_NAMES[part]
+        or (pattern is not None and pattern.fullmatch(name))
     ]
+    return usual or [name for name in names if plain_name(name) in _ID_FORMS.get(part, ())]
 
 
 def suggested(found: Iterable[object]) -> dict[str, str]:
@@ -306,6 +310,7 @@ def _not_found(
     rivals = {part: names for part, names in resolved.rivals.items() if names}
     unknown = [part for part in KNOWN_NAMES if part in resolved.rivals and part not in rivals]
     here = [name for _, name in wanted if name in found]
+    here += [name for names in rivals.values() for name in names]
     guesses = guess(
         found, [*(part for part, _ in missing), *unknown], here, is_number, dict(missing)
     )
