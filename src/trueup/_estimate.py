@@ -142,7 +142,7 @@ def estimate(
         by kind, and `est.rejects` lists them.
     valid : (low, high), optional
         Answers outside are an error, or set aside with `skip_bad`.
-    sep, encoding, skip_lines, sheet, sql
+    sep, encoding, skip_lines, sheet, worker_from, sql
         How a file is read, see `Answers.from_file`.
 
     Examples

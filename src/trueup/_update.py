@@ -55,7 +55,7 @@ LARGE, GROWN = 50_000, 0.05
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
     "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet",
-    "wide", "sql",
+    "worker_from", "wide", "sql",
 )  # fmt: skip
 
 

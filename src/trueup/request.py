@@ -279,7 +279,7 @@ ORDER = (
     "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
     "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
     "question", "worker", "answer", "panel", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid",
-    "sep", "encoding", "skip_lines", "sheet", "wide", "sql",
+    "sep", "encoding", "skip_lines", "sheet", "worker_from", "wide", "sql",
 )  # fmt: skip
 #: Those that come after the positional arguments method, shrink and variance.
 KEYWORD_ONLY = ORDER[3:]
@@ -316,6 +316,7 @@ class FileKeywords(TextKeywords, total=False):
     """How any file is read."""
 
     sheet: str | None
+    worker_from: str | None
     wide: bool | str | None
     sql: str | None
 

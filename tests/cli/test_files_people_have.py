@@ -106,7 +106,12 @@ def task_market() -> PeoplesFile:
 
 
 def usual_names() -> PeoplesFile:
-    rows: list[list[Any]] = [["Item ID", "Rater", "Score"], ["a", "r1", 3], ["a", "r2", 5], ["b", "r1", 1]]
+    rows: list[list[Any]] = [
+        ["Item ID", "Rater", "Score"],
+        ["a", "r1", 3],
+        ["a", "r2", 5],
+        ["b", "r1", 1],
+    ]
     return PeoplesFile("scores.csv", table([*rows, ["b", "r2", 2]]), {"a": 4, "b": 1.5})
 
 
@@ -405,6 +410,35 @@ def three_headers() -> PeoplesFile:
         {"Q1": 172, "Q2": 182, "Q3": 161},
         (["--wide", "workers"], ["--worker", "ResponseId"], ["--skip-bad"]),
         asks=True,
+    )
+
+
+def test_a_file_for_each_judge(in_folder: None) -> None:  # noqa: ARG001
+    Path("judges").mkdir()
+    for judge, scores in (("gpt-4.1", (3, 1)), ("007", (5, 2))):
+        rows = [("item", "score"), ("a", scores[0]), ("b", scores[1])]
+        Path("judges", f"{judge}.csv").write_bytes(table(rows))
+    refused = run("estimate", "judges/*.csv")
+    assert refused.code == 1
+    assert "pass --worker-from file." in refused.err
+    done = run(
+        "estimate",
+        "judges/*.csv",
+        "--worker-from",
+        "file",
+        *MEANS,
+        "-o",
+        "means.csv",
+        "--workers",
+        "w.csv",
+    )
+    assert done.code == 0, done
+    assert written_means("means.csv") == {"a": 4, "b": 1.5}
+    with Path("w.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["worker"] for row in csv.DictReader(file)] == ["007", "gpt-4.1"]
+    assert (
+        "trueup estimate 'judges/*.csv' --worker-from file -o truths.csv"
+        in run("doctor", "judges/*.csv").out
     )
 
 

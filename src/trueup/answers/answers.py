@@ -219,6 +219,7 @@ class Answers:
         encoding: str | None = None,
         skip_lines: int | None = None,
         sheet: str | None = None,
+        worker_from: str | None = None,
         sql: str | None = None,
         **options: Any,
     ) -> Answers:
@@ -235,6 +236,8 @@ class Answers:
             Lines of text, or rows of a sheet, above the one that names the columns.
         sheet : str, optional
             The sheet of an Excel workbook with several.
+        worker_from : {"file", "folder"}, optional
+            Each file holds the answers of one worker, who is named by the file, without its ending, or by its folder.
         sql : str, optional
             Query to run on `path`, a DuckDB or SQLite database, without changing it.
         options
@@ -245,7 +248,13 @@ class Answers:
         from trueup.io.readers.files import read_file
 
         read = partial(
-            read_file, sep=sep, encoding=encoding, skip_lines=skip_lines, sheet=sheet, sql=sql
+            read_file,
+            sep=sep,
+            encoding=encoding,
+            skip_lines=skip_lines,
+            sheet=sheet,
+            worker_from=worker_from,
+            sql=sql,
         )
         return cls.from_frame(path, **options, read=read)
 

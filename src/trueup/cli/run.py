@@ -55,9 +55,10 @@ def run_estimate(
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
         )
         raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
-    if request.read.wide or request.read.sql is not None or request.read.sheet is not None:
+    read = request.read
+    if read.wide or any(each is not None for each in (read.sql, read.sheet, read.worker_from)):
         raise TrueupError(
-            f"--engine {engine}: reads files with one answer per row, not --wide, --sql or --sheet."
+            f"--engine {engine}: reads files with one answer per row, not --wide, --sql, --sheet or --worker-from."
         )
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Duplicates = Literal["error", "mean", "mean-all", "first"]
 #: Options that only files have.
-FILE_OPTIONS = ("sep", "encoding", "skip_lines", "sheet", "sql")
+FILE_OPTIONS = ("sep", "encoding", "skip_lines", "sheet", "worker_from", "sql")
 #: Options of how numbers are written, in any table.
 WRITING_OPTIONS = ("decimal", "thousands", "strip_units")
 #: Options of what is taken for an answer.
@@ -79,6 +79,11 @@ class ReadOptions:
         int | None,
     )
     sheet: str | None = keyword(None, "Sheet of an Excel workbook with several.", str | None)
+    worker_from: str | None = keyword(
+        None,
+        "Take the name of each file, or of its folder, for the worker who gave all answers in it.",
+        Literal["file", "folder"] | None,
+    )
     wide: bool | str | None = keyword(
         None,
         "One row per question and a column per worker, one row per worker and a column per question, or one row per "

@@ -12,6 +12,7 @@ from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.join import join_sources
+from trueup.io.readers.one_worker import check_worker_from, with_worker, worker_of
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source, label_of, labelled, read_head
 from trueup.io.readers.streams import STDIN, TemporaryCopy, copy_pipe, copy_stdin
@@ -39,6 +40,7 @@ def read_file(
     encoding: str | None = None,
     skip_lines: int | None = None,
     sheet: str | None = None,
+    worker_from: str | None = None,
     wide: bool | str | None = None,
     question_data: Sequence[str] = (),
     sql: str | None = None,
@@ -67,6 +69,8 @@ def read_file(
         Lines of delimited text, or rows of a sheet, above the one that names the columns.
     sheet
         The sheet of an Excel workbook with several.
+    worker_from
+        "file" or "folder": the name of a file without its ending, or of its folder, is the worker of all answers in it.
     sql
         A query that gives the table.
 
@@ -78,7 +82,13 @@ def read_file(
         When a package that reads it is not installed.
     """
     source = open_source(
-        path, sep=sep, encoding=encoding, skip_lines=skip_lines, sheet=sheet, sql=sql
+        path,
+        sep=sep,
+        encoding=encoding,
+        skip_lines=skip_lines,
+        sheet=sheet,
+        worker_from=worker_from,
+        sql=sql,
     )
     return read_table(
         source,
@@ -100,15 +110,23 @@ def open_source(
     encoding: str | None = None,
     skip_lines: int | None = None,
     sheet: str | None = None,
+    worker_from: str | None = None,
     sql: str | None = None,
 ) -> Source:
     """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
     layout = Layout.of(sep, encoding, skip_lines, sheet)
     paths, label = find_paths(path)
+    if worker_from is not None:
+        check_worker_from(worker_from, paths, sql)
     if sql is not None:
         return _open_database(paths, sql, layout)
     names = names_of(paths)
     sources = [_open_one(each, layout, name) for each, name in zip(paths, names, strict=True)]
+    if worker_from is not None:
+        sources = [
+            with_worker(source, worker_of(each, worker_from))
+            for source, each in zip(sources, paths, strict=True)
+        ]
     return sources[0] if len(sources) == 1 else join_sources(sources, label)
 
 

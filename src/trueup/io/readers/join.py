@@ -67,7 +67,9 @@ def join_sources(sources: Sequence[Source], label: str) -> Source:
         return f"{sources[number].place(inside) or f'row {inside}'} of {_short(sources[number])}"
 
     differs = f"{others[0].label}: {_difference(others[0], first)}" if others else ""
-    return replace(first, label=label, load=load, place=place, all_places=None, differs=differs)
+    return replace(
+        first, label=label, load=load, place=place, all_places=None, joined=True, differs=differs
+    )
 
 
 def check_one_format(files: Sequence[InputFile]) -> None:

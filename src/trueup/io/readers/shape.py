@@ -130,6 +130,13 @@ def _advice(source: Source, view: _View) -> Advice:
             "If another character is between the columns, pass " + option("sep", "...") + "."
         )
     resolved = view.resolved
+    if source.joined and resolved.columns.keys() == {"question", "answer"}:
+        return Advice(
+            "If each file holds the answers of one worker, pass "
+            + option("worker_from", "file")
+            + ".",
+            ({"worker_from": "file"},),
+        )
     others = [name for name in source.names if name not in resolved.columns.get("worker", ())]
     if resolved.columns.keys() == {"worker"} and all(map(view.is_number, others)):
         wide = option("wide", "workers")

@@ -57,6 +57,8 @@ class Source:
         How rows are counted, where messages must say so.
     ordered
         Whether the rows have an order.
+    joined
+        Whether these are several files.
     differs
         Of several joined sources: an error about the first one with other columns.
     kept
@@ -79,6 +81,7 @@ class Source:
     fixes: tuple[dict[str, Any], ...] = ()
     counting: str = ""
     ordered: bool = True
+    joined: bool = False
     differs: str = ""
     kept: object = None
     index: str | None = None
