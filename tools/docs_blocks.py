@@ -6,6 +6,8 @@ A page is Markdown. Its blocks run from top to bottom in one namespace and one e
 - ``console``: lines that begin with ``$ `` are commands (`trueup`, `head`, `cat`), the others what they print.
 - ``sh``: what to type to install or build; not run, see `SHOWN_ONLY`.
 
+A line ``...`` in what is printed stands for lines that the page leaves out.
+
 A comment right before a block changes how it is checked: ``<!-- varies -->``, numbers in its output are not compared
 (times); ``<!-- later: NAME -->``, the block waits for something listed in `LATER` and does not run.
 """  # noqa: INP001  a script
@@ -33,6 +35,7 @@ LATER: dict[str, str] = {}
 # How the lines of a block may begin that is shown and not run.
 SHOWN_ONLY = ("pip install ", "make ", "git clone ", "cd ")
 WIDTH = "88"
+LEFT_OUT = "..."
 FENCE = re.compile(
     r"(?P<mark><!-- (?:varies|later: \w+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.M | re.S
 )
@@ -97,6 +100,30 @@ def same(found: str, wanted: str, *, digits: bool = True) -> bool:
     return all(_close(one, other) for one, other in pairs)
 
 
+def excerpt(found: str, wanted: str) -> str:
+    """Cut what was printed to the passages that the page shows, if it leaves lines out (`...`).
+
+    A passage is found by its first line, whatever its numbers. If it is not there, nothing is cut.
+    """
+    if LEFT_OUT not in wanted.splitlines():
+        return found
+    rest, kept = found.splitlines(), []
+    for number, passage in enumerate(re.split(r"^\.\.\.$\n?", wanted, flags=re.M)):
+        shown = passage.strip("\n").splitlines()
+        if number:
+            kept.append(LEFT_OUT)
+        if shown:
+            begins = (at for at, line in enumerate(rest) if same(line, shown[0], digits=False))
+            at = next(begins, None)
+            if at is None or (at > 0 and number == 0):
+                return found
+            kept += rest[at : at + len(shown)]
+            rest = rest[at + len(shown) :]
+    if kept[-1] != LEFT_OUT:
+        kept += rest
+    return "\n".join(kept) + "\n"
+
+
 def lines(text: str) -> list[str]:
     """Return the lines of a text that have something in them."""
     return [line.rstrip() for line in text.splitlines() if line.strip()]
@@ -153,6 +180,7 @@ def run_page(text: str, name: str = "page") -> tuple[list[Printed], str]:
             ):
                 wanted, at = follows.body, follows.end
             if found or wanted:
+                found = excerpt(found, wanted)
                 each = Printed(block.body, wanted, found, varies)
                 printed.append(each)
                 if found:
@@ -178,7 +206,8 @@ def _console(body: str, *, varies: bool) -> list[Printed]:
             more, _, wanted = wanted.partition("\n")
             command = f"{command}\n{more}"
         words = shlex.split(command.replace("\\\n", " "))
-        done.append(Printed(command, wanted, _tidy(_command(words)), varies))
+        found = excerpt(_tidy(_command(words)), wanted)
+        done.append(Printed(command, wanted, found, varies))
     return done
 
 

@@ -113,6 +113,12 @@ def test_pages_are_compared_as_people_would() -> None:
     printed, new = blocks.run_page(text)
     assert [each.is_true for each in printed] == [False]
     assert new == text.replace("3\n", "2\n")
+    long = "3 rows\nand\nmore\n\nDone: 4\nnow\n"
+    assert blocks.excerpt(long, "2 rows\n...\nDone: 5\nnow\n") == "3 rows\n...\nDone: 4\nnow\n"
+    assert blocks.excerpt(long, "2 rows\n...\nDone: 5\n") == "3 rows\n...\nDone: 4\nnow\n"
+    assert blocks.excerpt(long, "2 rows\n...\n") == "3 rows\n...\n"
+    for absent in ("Written: x\n...\n", "more\n...\n", "2 rows\n...\nWritten: x\n"):
+        assert blocks.excerpt(long, absent) == long
     for name in blocks.LATER:
         later = f"<!-- later: {name} -->\n```python\nraise ValueError\n```\n"
         assert blocks.run_page(later) == ([], later)
