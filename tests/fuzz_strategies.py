@@ -276,6 +276,8 @@ RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "valid": st.sampled_from([(0, 10), (-1e9, 1e9)]),
     "skip_lines": st.integers(0, 3),
     "sheet": st.sampled_from(["Sheet1", "none"]),
+    "worker_from": st.sampled_from(["file", "folder"]),
+    "anonymous": st.booleans(),
     "encoding": st.sampled_from(["utf-8", "latin-1", "utf-16"]),
     "strict": st.booleans(),
     "keep": st.just(False),  # a temporary folder would stay

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LONGEST_COPIED = 400
 LONGEST_VALUE = 40
 MOST_ROWS = 5
 MOST_NAMES = 10
@@ -39,7 +40,8 @@ class Mention:
     def __str__(self) -> str:
         if self.value is None:
             return self.name
-        return f"{self.name}={'...' if self.value is ... else quoted(self.value)}"
+        # Whole, so that it can be copied.
+        return f"{self.name}={'...' if self.value is ... else quoted(self.value, LONGEST_COPIED)}"
 
 
 class Comma(str):

@@ -58,7 +58,7 @@ OUTPUTS = {
         "-o out.parquet --workers w.json --format json",
     ],
     "diagnose": [
-        "--workers w.csv --pairs p.csv --odd-answers o.csv --questions n.csv --report d.html",
+        "--workers w.csv --pairs p.csv --answers o.csv --questions n.csv --report d.html",
         "--workers w.json --format json",
     ],
     "compare": ["--method mean --method native -o c.csv", "--method mean --format json"],

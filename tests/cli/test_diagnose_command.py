@@ -39,7 +39,7 @@ def test_the_page_has_a_section_for_everything_found_and_works_offline() -> None
     for title in (
         "Diagnosis of 7 workers and 13 questions",
         "Workers",
-        "Answers that do not fit",
+        "Suspicious answers",
         "Workers with correlated errors",
         "Questions that need answers",
         "Agreement",

@@ -114,7 +114,7 @@ def test_repeated_answers_suggest_the_systems_that_tell_them_apart() -> None:
     columns = table("sample", "judge", "score", model=["m"] * 4, epoch=[1] * 4)
     twice = {name: values * 2 for name, values in columns.items()}
     twice["model"] = ["m"] * 4 + ["n"] * 4
-    with pytest.raises(AnswersError, match='column "epoch" counts runs') as caught:
+    with pytest.raises(AnswersError, match='They differ in column "model"') as caught:
         trueup.estimate(twice)
     question = advice(caught.value)["question"]
     assert question == ["sample", "model"]

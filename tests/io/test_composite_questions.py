@@ -45,7 +45,7 @@ def test_several_columns_name_a_question(library: str, question: Any) -> None:
 
 def test_a_column_with_a_comma_in_its_name_is_one_column() -> None:
     columns = {**LONG, "sample_id,model": ["a"] * 8}
-    est = trueup.estimate(columns, question="sample_id,model", duplicates="mean")
+    est = trueup.estimate(columns, question="sample_id,model", duplicates="mean-all")
     assert rows(est.questions)["sample_id,model"] == ["a"]
 
 

@@ -36,7 +36,8 @@ class QuestionRule(Algorithm):
     --------
     >>> import trueup
     >>> answers = [[10.0, 4.0], [11.0, 5.0], [16.0, 1.0]]
-    >>> trueup.estimate(answers, method=lambda values: np.percentile(values, 40), shrink="none").estimate.tolist()
+    >>> est = trueup.estimate(answers, method=lambda values: np.percentile(values, 40), shrink="none")
+    >>> est.estimate.round(1).tolist()
     [10.8, 3.4]
     """
 

@@ -120,7 +120,7 @@ class ReadOptions:
             name: value
             for name, value in values.items()
             if value is not None and value is not False
-        } | ({} if self.wide is not False else {"wide": False})
+        }
 
     @property
     def given(self) -> dict[str, Any]:

@@ -125,6 +125,9 @@ class QuestionKey(tuple[object, ...]):
     def __str__(self) -> str:
         return ", ".join(map(str, self))
 
+    def __repr__(self) -> str:
+        return f'"{self}"'
+
 
 class CompositeIds(Ids):
     """Ids that several columns name together, as tuples.
