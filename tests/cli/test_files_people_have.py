@@ -421,6 +421,12 @@ def test_a_file_for_each_judge(in_folder: None) -> None:  # noqa: ARG001
     refused = run("estimate", "judges/*.csv")
     assert refused.code == 1
     assert "pass --worker-from file." in refused.err
+    rows = [("essay", "mark"), ("x", 50), ("y", 60)]
+    Path("marks").mkdir()
+    for teacher in ("anna", "bob"):
+        Path("marks", f"{teacher}.csv").write_bytes(table(rows))
+    refused = run("estimate", "marks/*.csv")
+    assert "pass --question essay --answer mark --worker-from file." in refused.err
     done = run(
         "estimate",
         "judges/*.csv",

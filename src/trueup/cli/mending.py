@@ -66,10 +66,15 @@ def read_mending(file: str, given: dict[str, Any]) -> list[Attempt]:
             # The one that got furthest says most.
             if failed is None or len(found) > len(failed.found):
                 failed = NothingReadsIt(found, error)
-            for fix in error.fixes:
-                mended = {**keywords, **fix}
-                mended = {name: value for name, value in mended.items() if value is not None}
-                waiting.append((mended, (*found, _said(error))))
+            further = [{**keywords, **fix} for fix in error.fixes]
+            # What an error names first is followed to its end first.
+            waiting[:0] = [
+                (
+                    {name: value for name, value in mended.items() if value is not None},
+                    (*found, _said(error)),
+                )
+                for mended in further
+            ]
     if not ways and failed is not None:
         raise failed
     return ways

@@ -93,7 +93,7 @@ def read_table(
             if source.hint:
                 advice = Advice(source.hint, source.fixes)
             elif not advice.text:
-                advice = _advice(source, view)
+                advice = _advice(source, view, error)
             error = error.advised(error.remedy, advice.text).mended_by(
                 *(advice.fixes or error.fixes)
             )
@@ -123,20 +123,20 @@ class Advice(NamedTuple):
     fixes: tuple[dict[str, Any], ...] = ()
 
 
-def _advice(source: Source, view: _View) -> Advice:
+def _advice(source: Source, view: _View, error: AnswersError) -> Advice:
     """Suggest another way to read the table."""
     if source.untyped and len(source.names) == 1:
         return Advice(
             "If another character is between the columns, pass " + option("sep", "...") + "."
         )
     resolved = view.resolved
-    if source.joined and resolved.columns.keys() == {"question", "answer"}:
-        return Advice(
-            "If each file holds the answers of one worker, pass "
-            + option("worker_from", "file")
-            + ".",
-            ({"worker_from": "file"},),
-        )
+    if source.joined and "worker" not in resolved.columns:
+        parts = [part for part in ("question", "answer") if part not in resolved.columns]
+        used = [name for names in resolved.columns.values() for name in names]
+        roles = guess(source.names, parts, used, view.may_be_number)
+        fix = {**roles, "worker_from": "file"}
+        text = "If each file holds the answers of one worker, pass " + options(fix) + "."
+        return Advice(text, (*error.fixes, fix)) if len(roles) == len(parts) else Advice()
     others = [name for name in source.names if name not in resolved.columns.get("worker", ())]
     if resolved.columns.keys() == {"worker"} and all(map(view.is_number, others)):
         wide = option("wide", "workers")
