@@ -23,10 +23,10 @@ def draw(path: Path = PICTURE) -> Path:
         est = runpy.run_path(str(EXAMPLE))["est"]
     size = est.answers
     title = (
-        f"The heights of {size.n_questions} people in cm, from {size.n_answers} guesses of {size.n_workers} others, "
+        f"The heights of {size.n_questions} people, from {size.n_answers} guesses of {size.n_workers} others, "
         f"with {est.level:.0%} intervals"
     )
-    chart = est.plot().properties(title=title)
+    chart = est.plot(unit="cm").properties(title=title)
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     chart.save(part)
     part.replace(path)

@@ -667,6 +667,16 @@ def test_plot_returns_altair_charts(est: Any) -> None:
         est.plot(np.ones(2))
     with pytest.raises(TrueupError, match='kind: found "pie"'):
         est.plot("pie")
+    with pytest.raises(TrueupError, match="unit: found 3, must be text"):
+        est.plot(unit=3)
+
+
+@pytest.mark.parametrize("kind", ["estimates", "truth", "workers"])
+def test_a_plot_shows_the_unit(est: Any, kind: str) -> None:
+    without, with_unit = (json.dumps(specification(est, kind, unit)) for unit in (None, "cm"))
+    assert "(answer units)" in without
+    assert "(cm)" in with_unit
+    assert "answer units" not in with_unit
 
 
 def test_a_notebook_shows_a_card_without_scripts(est: Any) -> None:

@@ -13,7 +13,7 @@ from trueup.report import theme
 from trueup.report.sections.estimates import estimates_chart
 from trueup.report.sections.prior import prior_chart
 from trueup.report.sections.prior_shape import prior_shape
-from trueup.report.sections.report_data import ReportData
+from trueup.report.sections.report_data import ReportData, one_line
 from trueup.report.sections.truth_interval import truth_interval_chart
 from trueup.report.sections.truth_reach import TruthReach
 from trueup.report.sections.worker_rows import WorkerRows
@@ -27,7 +27,7 @@ KINDS = ("estimates", "truth", "workers", "prior")
 WIDTH = 560
 
 
-def plot(est: Estimate, kind: str = "estimates") -> Any:
+def plot(est: Estimate, kind: str = "estimates", *, unit: str | None = None) -> Any:
     """Draw an estimate.
 
     Parameters
@@ -37,6 +37,8 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
         Up to 60 questions with intervals and moves by the second step; up to 30 questions with intervals for the
         consensus and for the truth; the typical errors of the workers; or the prior over the histogram of the
         aggregates.
+    unit : str, optional
+        Unit of the answers, such as "cm", shown on the axes.
 
     Returns
     -------
@@ -51,12 +53,16 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     if not isinstance(kind, str) or kind not in KINDS:
         names = ", ".join(f'"{name}"' for name in KINDS)
         raise TrueupError(f"found {quoted(kind)}.", argument="kind", remedy=f"Use one of {names}.")
-    return need("altair", "report").Chart.from_dict(specification(est, kind))
+    return need("altair", "report").Chart.from_dict(specification(est, kind, unit))
 
 
-def specification(est: Estimate, kind: str) -> dict[str, Any]:
+def specification(est: Estimate, kind: str, unit: str | None = None) -> dict[str, Any]:
     """Return the Vega-Lite spec of one of `KINDS`."""
-    spec = {**_chart(est, kind), "width": WIDTH, "config": theme.chart_config()}
+    spec = {
+        **_chart(est, kind, one_line("unit", unit)),
+        "width": WIDTH,
+        "config": theme.chart_config(),
+    }
     spec["config"]["background"] = theme.LIGHT["paper"]
     colours = {
         **theme.LIGHT,
@@ -65,8 +71,8 @@ def specification(est: Estimate, kind: str) -> dict[str, Any]:
     return plain_spec(_coloured(spec, colours), kind)
 
 
-def _chart(est: Estimate, kind: str) -> dict[str, Any]:
-    data = ReportData(est)
+def _chart(est: Estimate, kind: str, unit: str) -> dict[str, Any]:
+    data = ReportData(est, unit_name=unit)
     if kind == "estimates":
         return estimates_chart(data)
     if kind == "truth":

@@ -17,7 +17,7 @@ from trueup.report.sections.method import agreement_section, method_section
 from trueup.report.sections.moves import moves_section
 from trueup.report.sections.overview import overview_section
 from trueup.report.sections.prior import prior_section
-from trueup.report.sections.report_data import ReportData
+from trueup.report.sections.report_data import ReportData, one_line
 from trueup.report.sections.second_step import second_step_section
 from trueup.report.sections.suspicious import suspicious_section
 from trueup.report.sections.truth import check_truth, truth_section
@@ -73,7 +73,7 @@ def write_report(
             remedy="Choose a name that ends in .html.",
         )
     problem = estimate.problem
-    title, unit = _words("title", title), _words("unit", unit)
+    title, unit = one_line("title", title), one_line("unit", unit)
     data = ReportData(estimate, check_truth(truth, problem.n_questions), unit)
     workers = WorkerRows(estimate, data.worker_table)
     how_far, first = truth_interval_section(data), TruthReach(data).is_target
@@ -103,10 +103,3 @@ def write_report(
         opening=1,
         footer=f"Made by trueup {__version__}. This file works offline and sends nothing.",
     )
-
-
-def _words(argument: str, text: str | None) -> str:
-    """Check a text for the page; return it on one line, empty where there is none."""
-    if text is not None and not isinstance(text, str):
-        raise TrueupError(f"found {quoted(text)}, must be text.", argument=argument)
-    return " ".join((text or "").split())

@@ -243,15 +243,16 @@ class Estimate:
 
         return save(self, path)
 
-    def plot(self, kind: str = "estimates") -> Any:
+    def plot(self, kind: str = "estimates", *, unit: str | None = None) -> Any:
         """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior".
 
+        `unit`, such as "cm", is shown on the axes.
         `est.plot().save("figure.pdf")` writes it to a file: .pdf and .svg for a paper, .png for slides, .html for a
         browser. A page takes its scripts from the network unless you say `save("figure.html", inline=True)`.
         """
         from trueup.report.single_chart import plot
 
-        return plot(self, kind)
+        return plot(self, kind, unit=unit)
 
     def close(self) -> None:
         """Free what the answers take on a disk or a cluster; tables that were not asked for before are gone then."""

@@ -120,7 +120,7 @@ class QuestionDataRequest:
     )
     gold: Any = keyword(
         None,
-        "Known truths of some questions, at least eight: a column, or a file with the columns question and truth.",
+        "Known truths of some questions, one or more: a column, or a file with the columns question and truth.",
         str | None,
     )
     question: Any = "question"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS
+from trueup.errors import TrueupError, quoted
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, Rounded, decimals
 from trueup.report.names import LONGEST, distinct, shown
@@ -338,6 +339,13 @@ def extremes(first: Ints, second: Ints, half: int = HALF) -> Ints:
     """Return the first of one order, and the first of a second order that are not among them."""
     taken = first[:half]
     return np.concatenate([taken, second[~np.isin(second, taken)][:half]])
+
+
+def one_line(argument: str, text: str | None) -> str:
+    """Check a title or unit; return it on one line, empty where there is none."""
+    if text is not None and not isinstance(text, str):
+        raise TrueupError(f"found {quoted(text)}, must be text.", argument=argument)
+    return " ".join((text or "").split())
 
 
 def sentence(text: str) -> str:
