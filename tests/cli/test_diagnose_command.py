@@ -57,12 +57,12 @@ def test_the_document_has_keys_that_stay() -> None:
     findings()
     document = json.loads(printed("diagnose", "answers.csv", "--format", "json"))
     assert list(document) == [
-        "trueup", "read", "method", "why", "warnings", "workers", "odd_answers", "pairs", "questions", "agreement",
+        "trueup", "read", "method", "why", "warnings", "workers", "suspicious_answers", "pairs", "questions", "agreement",
         "second_step", "missing",
     ]  # fmt: skip
     assert document["read"]["workers"] == 7
     assert [row["worker"] for row in document["workers"]["rows"]][:2] == ["bob", "cat"]
-    assert document["odd_answers"]["rows"][0]["answer"] == 4000.0
+    assert document["suspicious_answers"]["rows"][0]["answer"] == 4000.0
     assert {"eve", "copier"} <= {row["worker"] for row in document["pairs"]["rows"]} | {
         row["other"] for row in document["pairs"]["rows"]
     }

@@ -39,11 +39,11 @@ def doctor(
     try:
         ways = read_mending(file, given)
     except NothingReadsIt as error:
-        _show("Wrong with the file", error.found)
+        _show("To settle first", error.found)
         sys.stdout.flush()
         raise error.last from error.last.__cause__
     first = ways[0]
-    _show("Wrong with the file", first.found)
+    _show("To settle first", first.found)
     if len(ways) > 1:
         print(f"Read with {_options(first)}")
     print(as_options(examine(first.answers, first.request.plan.scale).text))

@@ -33,7 +33,7 @@ def findings_document(est: Estimate, findings: Findings) -> str:
         "why": about.why,
         "warnings": list(about.warnings),
         "workers": _table(findings.workers, "workers"),
-        "odd_answers": _table(findings.answers, "frame"),
+        "suspicious_answers": _table(findings.answers, "frame"),
         "pairs": _pairs(findings),
         "questions": _questions(findings),
         "agreement": _agreement(findings),
