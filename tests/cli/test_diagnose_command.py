@@ -57,8 +57,8 @@ def test_the_document_has_keys_that_stay() -> None:
     findings()
     document = json.loads(printed("diagnose", "answers.csv", "--format", "json"))
     assert list(document) == [
-        "trueup", "read", "method", "why", "warnings", "workers", "suspicious_answers", "pairs", "questions", "agreement",
-        "second_step", "missing",
+        "trueup", "read", "method", "why", "warnings", "workers", "suspicious_answers", "pairs", "questions",
+        "agreement", "second_step", "missing",
     ]  # fmt: skip
     assert document["read"]["workers"] == 7
     assert [row["worker"] for row in document["workers"]["rows"]][:2] == ["bob", "cat"]
