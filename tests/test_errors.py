@@ -147,7 +147,7 @@ def test_facts_survive_copies_and_processes(kind: type[TrueupError]) -> None:
         assert type(same) is kind
         assert same.message.parts == error.message.parts
         assert (same.argument, same.rows, same.remedy) == ("gold", (1, 2), "Give bounds=....")
-    assert str(error.advised("Mend it.")) == "File: gold: found. Mend it."
+    assert str(error.advised("Fix it.")) == "File: gold: found. Fix it."
 
 
 def test_an_error_of_one_text_is_that_text() -> None:

@@ -186,25 +186,25 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
         ),
         (
             "question,worker,answer\nq,w,1\nq,w\n",
-            "line 3 has 2 fields, the header has 3. Mend that line.",
+            "line 3 has 2 fields, the header has 3. Fix that line.",
         ),
         (
             "question,worker,answer\nq,w,1,9\n",
             (
-                "line 2 has 4 fields, the header has 3. Mend that line. "
+                "line 2 has 4 fields, the header has 3. Fix that line. "
                 'If "1,9" is one number, put it in quotes or separate columns by semicolons, '
                 'and pass decimal=",".'
             ),
         ),
         (
             "question,worker,answer\nq,w,1,9,8\n",
-            "line 2 has 5 fields, the header has 3. Mend that line.",
+            "line 2 has 5 fields, the header has 3. Fix that line.",
         ),
         (
             'question,worker,answer\nq,"w,1\n',
             (
                 "a quote that opens in line 2 is never closed, or text follows where it closes. "
-                "Mend that line; a quote within quotes is written twice."
+                "Fix that line; a quote within quotes is written twice."
             ),
         ),
         (

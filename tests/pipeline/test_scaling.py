@@ -128,7 +128,7 @@ def test_truths_without_a_place_on_the_scale_are_named(
         run(place, table(), tmp_path, gold={"q1": 2.0, "q3": truth}, **options)
     assert str(caught.value) == (
         f'gold: question "q3" has the truth {truth:g}, but {rule}. '
-        "Mend or remove it, or change transform or bounds."
+        "Fix or remove it, or change transform or bounds."
     )
 
 

@@ -103,7 +103,7 @@ def find(method: Method) -> Algorithm:
             f"found {type(method).__name__}, expected a name, an Algorithm or a function.",
             argument="method",
         )
-    known = _by_name(method)
+    known = _by_name(method) or _by_name(method.replace("-", "_"))
     if known is not None:
         return known()
     name, colon, parameters = method.partition(":")

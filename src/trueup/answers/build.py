@@ -132,7 +132,9 @@ def _without_ids(table: Table, worker_variance: Any) -> tuple[Table, Any]:
         known = zip(table.worker_ids.index_of(given).tolist(), given.values(), strict=True)
         worker_variance = {names.name(int(code[old])): value for old, value in known if old >= 0}
     worker = code[table.worker].astype(table.worker.dtype)
-    return replace(table, worker=worker, worker_ids=names), worker_variance
+    pseudonyms = zip(table.worker_ids.tolist(), names.tolist(code), strict=True)
+    rejects = table.rejects.renamed({str(name): str(other) for name, other in pseudonyms})
+    return replace(table, worker=worker, worker_ids=names, rejects=rejects), worker_variance
 
 
 class _Panels(NamedTuple):

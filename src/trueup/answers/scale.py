@@ -168,7 +168,7 @@ def unfit_truth(
     return AnswersError(
         f"question {quoted(question)} has the truth {truth:g}, but {rule}.",
         argument=argument,
-        remedy="Mend or remove it, or change "
+        remedy="Fix or remove it, or change "
         + option("transform", None)
         + " or "
         + option("bounds", None)

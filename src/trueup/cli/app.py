@@ -2,13 +2,14 @@
 
 # Annotations are read while the program runs: no `from __future__ import annotations` in files of commands.
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from trueup import __version__
 from trueup.cli.exit_codes import UsageError
@@ -94,12 +95,29 @@ def run(tokens: list[str]) -> None:
         command, bound, _ = app.meta.parse_args(tokens, exit_on_error=False, print_error=False)
         command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
-        raise UsageError(f"{error} (trueup --help shows how)") from error
+        raise UsageError(f"{_in_words(error)} (see trueup --help)") from error
     except SystemExit as end:
         # So what prints help texts ends the program where their reader, such as `head`, has seen enough.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
+
+
+def _in_words(error: CycloptsError) -> str:
+    """Say what is wrong with a command, and how it is written."""
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        tokens = list(map(str, error.unused_tokens))
+        return (
+            f"There is one argument too many: {tokens[0]}. Put a pattern in quotes, as in 'answers/*.csv', and join "
+            "several columns by a comma, as in --question sample,model."
+        )
+    text = str(error)
+    too_few = re.search(r"parameter (\S+) requires 2 positional arguments", text)
+    if too_few:
+        return f"{too_few[1]} takes two numbers, as in {too_few[1]} 0 100."
+    if re.search(r"parameter FILE requires an argument", text):
+        return "FILE is missing: name a file, as in trueup doctor answers.csv."
+    return text
 
 
 @contextmanager

@@ -8,10 +8,12 @@ from cyclopts import Parameter
 from trueup.cli.options import ReadingOptions
 
 if TYPE_CHECKING:
-    from trueup.answers.answers import Answers
     from trueup.cli.mending import Attempt
-    from trueup.request import Request
+    from trueup.findings.collection import Findings
 
+NO_AGREEMENT = (
+    "Workers agree no better than chance: the estimates will say little about single questions."
+)
 #: Where the suggested command writes to, and where if that is the file itself.
 OUT, OTHER_OUT = "truths.csv", "estimates.csv"
 
@@ -32,6 +34,7 @@ def doctor(
         Answers, as for trueup estimate.
     """
     from trueup.cli.mending import NothingReadsIt, read_mending
+    from trueup.cli.summary import suspicious_answers
     from trueup.cli.wording import as_options
     from trueup.findings.input_check import examine
 
@@ -47,14 +50,17 @@ def doctor(
     if len(ways) > 1:
         print(f"Read with {_options(first)}")
     print(as_options(examine(first.answers, first.request.plan.scale).text))
-    _show("Suspicious answers", suspicious_lines(first.answers, first.request))
+    findings = _findings(first)
+    _show("Suspicious answers", suspicious_answers(findings) if findings.answers else [])
+    if findings.agreement is not None and findings.agreement.is_chance:
+        _show("Agreement", [findings.agreement.summary, NO_AGREEMENT])
     if len(ways) == 1:
         _show("Run", [_command(first, file)])
         return
     lines = []
     for way in ways:
         lines += [_command(way, file), f"  {_sizes(way)}"]
-    _show("Run one of these, the one that is meant", lines)
+    _show("Run the one you mean; the likeliest comes first", lines)
 
 
 def _show(title: str, lines: "tuple[str, ...] | list[str]") -> None:
@@ -83,11 +89,9 @@ def _sizes(way: "Attempt") -> str:
     return f"{size_in_words(way.answers)}, from {values.min():.6g} to {values.max():.6g}"
 
 
-def suspicious_lines(answers: "Answers", request: "Request") -> list[str]:
-    """Return the first suspicious answers, a line each; nothing where there are none, or none can be known."""
+def _findings(way: "Attempt") -> "Findings":
+    """Return what stands out about the answers."""
     from trueup._diagnose import diagnose_all
-    from trueup.cli.summary import suspicious_answers
 
-    plan = request.plan
-    findings = diagnose_all(answers, "native", transform=plan.transform, bounds=plan.bounds)
-    return suspicious_answers(findings) if findings.answers else []
+    plan = way.request.plan
+    return diagnose_all(way.answers, "native", transform=plan.transform, bounds=plan.bounds)

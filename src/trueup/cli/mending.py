@@ -81,6 +81,6 @@ def read_mending(file: str, given: dict[str, Any]) -> list[Attempt]:
 
 
 def _said(error: AnswersError) -> str:
-    """Return what is wrong; also what to do about it where there is a choice."""
-    parts = [*error.args, error.remedy if len(error.fixes) > 1 else error.place]
+    """Return what is wrong and what to do about it."""
+    parts = [*error.args, error.remedy]
     return " ".join(as_options(part) for part in parts if part)

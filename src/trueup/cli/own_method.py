@@ -77,7 +77,7 @@ def _module(path: str) -> Any:
         raise TrueupError(
             f"{quoted(path, LONGEST_PATH)} cannot be run ({quoted(text, LONGEST_PATH)}).",
             argument="method",
-            remedy="Mend the file.",
+            remedy="Fix the file.",
         ) from error
     return module
 

@@ -53,6 +53,8 @@ def _option(mention: Mention) -> str:
     match mention.value:
         case bool() as value:
             text = VALUES.get((mention.name, value), "")
+        case (float() as low, float() as high):
+            text = f"{low:g} {high:g}"
         case [*names]:
             text = shlex.quote(",".join(map(str, names)))
         case int() as value:

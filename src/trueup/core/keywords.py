@@ -6,6 +6,7 @@ line. `signature_with` gives a function that takes `**keywords` the signature th
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,4 +94,6 @@ def check_names(function: str, given: Iterable[str], allowed: Iterable[str]) -> 
     """Raise the error of Python for a keyword that a function does not have."""
     strange = sorted(set(given) - set(allowed))
     if strange:
-        raise TypeError(f"{function}() got an unexpected keyword argument {strange[0]!r}")
+        near = difflib.get_close_matches(strange[0], list(allowed), n=1)
+        meant = f". Did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {strange[0]!r}{meant}")

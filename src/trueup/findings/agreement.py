@@ -96,6 +96,11 @@ class Agreement:
         )
 
     @property
+    def is_chance(self) -> bool:
+        """Whether answers to the same question are no more alike than answers to different ones."""
+        return bool(self.one.value <= 0)
+
+    @property
     def level_matters(self) -> bool:
         """Whether differences of level between workers are a large part of the disagreement."""
         return bool(self.two_way) and self.two_way[2].value - self.two_way[0].value > 0.1

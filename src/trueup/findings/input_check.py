@@ -15,6 +15,7 @@ from trueup.pipeline.auto_method import FEWEST_WORKERS
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.pipeline.scale_choice import compare_scales
 from trueup.pipeline.scaling import on_scale
+from trueup.pipeline.target import rating_steps
 
 if TYPE_CHECKING:
     from trueup.answers.answers import Answers
@@ -137,6 +138,13 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         about_scale = compare_scales(engine, Scale()).announced
         if about_scale:
             advice.append(about_scale)
+        if rating_steps(engine)[0]:
+            low, high = float(answers.answers.min()), float(answers.answers.max())
+            advice.append(
+                "these are ratings: "
+                + option("bounds", (low, high))
+                + " keeps estimates and intervals inside, if the scale ends there"
+            )
     return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))
 
 
@@ -163,4 +171,6 @@ def _extremes(answers: Answers) -> list[str]:
 
 
 def _range(counts: Any) -> str:
+    if counts.min() == counts.max():
+        return f"{counts.min():,.0f} each"
     return f"{counts.min():,.0f} to {counts.max():,.0f}, median {np.median(counts):g}"

@@ -42,7 +42,7 @@ KNOWN_NAMES = {
     ),
     "answer": (
         "answer", "label", "score", "rating", "value", "estimate", "response", "grade", "vote", "prediction",
-        "measurement", "mos",
+        "forecast", "measurement", "mos",
     ),
 }  # fmt: skip
 # The same as names of ids, and those that tools for tracing write.
@@ -268,6 +268,12 @@ def choose(
     others = [*([] if panel is None else [("panel", panel)]), *(("", name) for name in further)]
     asked = {"question": question, "worker": worker, "answer": answer}
     resolved = resolve(found, asked, (name for _, name in others))
+    numeric = [name for name in resolved.rivals.get("answer", ()) if is_number(name)]
+    if len(numeric) == 1:  # columns of words do not compete
+        resolved.columns["answer"] = (numeric[0],)
+        del resolved.rivals["answer"]
+    elif numeric:
+        resolved.rivals["answer"] = numeric
     wanted = [(part, name) for part in asked for name in resolved.columns.get(part, ())] + others
     missing = [(part, name) for part, name in wanted if name not in found]
     if missing or resolved.rivals:

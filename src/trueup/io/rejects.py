@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.errors import counted
+from trueup.errors import counted, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Workers that are named.
+NAMED = 3
 
 
 class Reject(NamedTuple):
@@ -65,7 +71,18 @@ class Rejects:
     def account(self, n_rows: int) -> str:
         """Say how many rows were set aside and why."""
         kinds = ", ".join(f"{why} ({count:,})" for why, count in self.counts)
-        return f"{len(self):,} of {counted(n_rows, 'row')} set aside: {kinds}"
+        text = f"{len(self):,} of {counted(n_rows, 'row')} set aside: {kinds}"
+        workers = Counter(each.worker for each in self.rows if each.worker is not None)
+        worst = [f"{quoted(str(name))} ({count:,})" for name, count in workers.most_common(NAMED)]
+        return f"{text}; most often by {', '.join(worst)}" if len(self.rows) > 1 and worst else text
+
+    def renamed(self, workers: Mapping[str, str]) -> Rejects:
+        """Return the same with other names for the workers; one without another name has none."""
+        rows = [
+            each._replace(worker=None if each.worker is None else workers.get(str(each.worker)))
+            for each in self.rows
+        ]
+        return Rejects(tuple(rows), self.counts)
 
     @property
     def columns(self) -> dict[str, list[Any]]:

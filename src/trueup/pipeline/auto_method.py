@@ -91,7 +91,9 @@ class Choice:
             return "all held-out workers agree with the others"
         if best:
             less = 1.0 - loss[best] / loss[0]
-            return f"predicts held-out workers better than {default}, with {less:.1%} less squared error"
+            if less < 0.001:
+                return f"it predicts held-out workers as well as {default} and is simpler"
+            return f"it predicts held-out workers better than {default}, with {less:.1%} less squared error"
         if self.candidates[1:] == ("mean",):
             return "the plain mean does not predict held-out workers clearly better"
         return "no other first step predicts held-out workers clearly better"

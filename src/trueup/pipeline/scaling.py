@@ -17,7 +17,7 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
-from trueup.errors import AnswersError
+from trueup.errors import AnswersError, TrueupError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trueup.answers.scale import Scale
     from trueup.core.arrays import Bools, Floats
     from trueup.engines.protocol import Engine, Kept
+    from trueup.request import Plan
 
 #: Seed of the draw of the question that an error names; every engine names the same one.
 SEED = 0
@@ -154,3 +155,36 @@ def _example(
     draw = float(rows["draw"][first])
     answers = engine.gather(lambda block, kept: kept[vectors.DRAW] == draw, (vectors.DRAW,))  # noqa: ARG005
     return _Example(answers, scales.scales[int(rows["scale"][first])], float(rows["number"][first]))
+
+
+def check_bounds(engine: Engine, plan: Plan) -> str:
+    """Count the answers outside the bounds; return a warning, nothing where all are inside.
+
+    Raises
+    ------
+    TrueupError
+        When most answers are outside: then the bounds are those of another scale.
+    """
+    if plan.bounds is None:
+        return ""
+    low, high = map(float, plan.bounds)
+
+    def count(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        values = block.answers
+        outside = ((values < low) | (values > high)).astype(np.float64)
+        questions = (block.by_question(outside), block.counts.astype(np.float64))
+        return Visit(
+            panel_sums=np.stack([segment_sum(each, block.panel_questions) for each in questions])
+        )
+
+    outside, total = (int(each) for each in engine.sweep(count).panel_sums.sum(axis=1))
+    if not outside:
+        return ""
+    found = f"{outside:,} of {counted(total, 'answer')} are outside the bounds {low:g} to {high:g}"
+    if 2 * outside > total:
+        raise TrueupError(
+            f"{found}.",
+            argument="bounds",
+            remedy="Give bounds on the scale of the answers, or leave them out.",
+        )
+    return f"{found}; estimates are kept inside all the same"

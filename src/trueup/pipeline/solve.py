@@ -23,7 +23,7 @@ from trueup.pipeline.gold import calibrate_on_gold, learn_from_gold, lesson_from
 from trueup.pipeline.outlook import Outlook, look_ahead, target_in_words
 from trueup.pipeline.rough import rough_in_words
 from trueup.pipeline.scale_choice import ScaleChoice, choose_scale, with_average_worker
-from trueup.pipeline.scaling import keep_gold, on_scale
+from trueup.pipeline.scaling import check_bounds, keep_gold, on_scale
 from trueup.pipeline.shrink import second_step
 from trueup.pipeline.solution import Solution
 from trueup.pipeline.target import choose_target
@@ -91,6 +91,7 @@ def solve(
     scale : Scale, optional
         The scale that was chosen before, if it is not to be chosen again.
     """
+    beyond = check_bounds(engine, plan)
     chosen = choose_scale(engine, plan) if scale is None else ScaleChoice.of(scale)
     scales, scaled = chosen.scales, on_scale(engine, chosen.scales)
     if data is not None and data.gold is not None:
@@ -118,7 +119,7 @@ def solve(
     scales = with_average_worker(scaled, scales)
     if gold:
         keep_gold(scaled, scales)
-    warnings = _warnings(aggregate)
+    warnings = (*([beyond] if beyond else []), *_warnings(aggregate))
     for text in warnings:
         warn(text)
     own = aggregate.algorithm.concludes

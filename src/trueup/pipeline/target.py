@@ -64,7 +64,7 @@ def choose_target(engine: Engine, plan: Plan, *, gold: bool) -> Target:
         return Target(np.full(panels, plan.target == "truth"), applies)
     if gold:
         return Target(np.ones(panels, dtype=bool), applies, "some truths are known")
-    ratings = _steps(engine)
+    ratings = rating_steps(engine)
     truth = ratings == 0
     if truth.all():
         return Target(truth, applies, "the answers are not ratings on a few values")
@@ -73,7 +73,7 @@ def choose_target(engine: Engine, plan: Plan, *, gold: bool) -> Target:
     return Target(truth, applies, f"the answers are ratings on {ratings[0]:.0f} values")
 
 
-def _steps(engine: Engine) -> Floats:
+def rating_steps(engine: Engine) -> Floats:
     """Return the number of values of the rating scale of each panel, 0 where the answers are no ratings."""
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001

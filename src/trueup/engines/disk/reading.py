@@ -335,9 +335,9 @@ def refuse(
     written_otherwise = told.notation and not rules.skip_bad
     if not (strict or written_otherwise or 2 * bad.count > n_rows):
         return
-    advice = "Mend them, or leave strict out to go on without them."
+    advice = "Fix them, or leave strict out to go on without them."
     if rules.valid is not None and not rules.skip_bad:
-        advice = "Mend them, or pass " + option("skip_bad", True) + " to set them aside."
+        advice = "Fix them, or pass " + option("skip_bad", True) + " to set them aside."
     if not strict:
         advice = "That is more than half: check that these are the right columns and files."
     if told.notation:

@@ -142,7 +142,7 @@ class TextFile(File):
         if endless is not None:
             raise AnswersError(
                 f"a quote that opens in line {self._line(endless[0]) or endless[1]} is never closed, or far below, or "
-                "text follows where it closes. Mend that line; a quote within quotes is written twice."
+                "text follows where it closes. Fix that line; a quote within quotes is written twice."
             )
         rows = connection.execute(
             "SELECT byte, line, content, kinds, messages FROM rejected ORDER BY byte LIMIT ?",

@@ -146,7 +146,7 @@ class AnswerReader:
                     answer,
                     rows,
                     what,
-                    "Mend them, pass another range as " + option("valid", None) + ", or pass ",
+                    "Fix them, pass another range as " + option("valid", None) + ", or pass ",
                 )
             answer = self._set_aside(series, column, answer, rows, what)
         self._count_doubtful(series, answer)

@@ -431,11 +431,11 @@ def explained(message: str, text: Text, header: Header) -> AnswersError:
         if header.hint:
             return AnswersError(says, remedy=header.hint).mended_by(*header.fixes)
         advice = _comma_advice(content) if header.delimiter == "," and found == expected + 1 else ""
-        return AnswersError(says, remedy="Mend that line." + advice)
+        return AnswersError(says, remedy="Fix that line." + advice)
     if "unterminated quote" in message:
         return AnswersError(
             f"a quote that opens in {line} is never closed, or text follows where it closes. "
-            "Mend that line; a quote within quotes is written twice."
+            "Fix that line; a quote within quotes is written twice."
         )
     if "maximum line size" in message.lower():
         return AnswersError(f"{line} is too long. Is a line end or a quote missing?")

@@ -83,9 +83,7 @@ def _rows(openpyxl: Any, file: Any, layout: Layout) -> list[tuple[int, tuple[Any
         rows = []
         for number, row in _numbered(sheet):
             if number > LAST_ROW:
-                raise AnswersError(
-                    f"has rows below row {LAST_ROW:,}, the last of a sheet. Mend it."
-                )
+                raise AnswersError(f"has rows below row {LAST_ROW:,}, the last of a sheet. Fix it.")
             if number > (layout.skip_lines or 0) and any(cell is not None for cell in row):
                 rows.append((number, tuple(row)))
         return rows

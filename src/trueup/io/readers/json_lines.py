@@ -133,7 +133,7 @@ def _check_text(where: str, row: Any) -> None:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise AnswersError(
-            f"{where} holds half a character (\\ud800 to \\udfff), which is no text. Mend it."
+            f"{where} holds half a character (\\ud800 to \\udfff), which is no text. Fix it."
         ) from error
 
 

@@ -74,8 +74,14 @@ def _cards(data: ReportData) -> Sequence[tuple[str, str, str]]:
     problem = data.problem
     low, high = int(problem.counts.min()), int(problem.counts.max())
     span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    missing = problem.n_missing
-    dropped = f"{counted(missing, 'row')} without an answer" if missing else "no row left out"
+    origin = getattr(problem, "origin", None)  # answers in memory have one
+    aside = 0 if origin is None else len(origin.rejects)
+    left_out = [
+        f"{counted(count, 'row')} {why}"
+        for count, why in ((problem.n_missing, "without an answer"), (aside, "set aside"))
+        if count
+    ]
+    dropped = ", ".join(left_out) or "no row left out"
     cards = [
         (f"{problem.n_questions:,}", "questions", f"{span} answers each"),
         (f"{problem.n_workers:,}", "workers", ""),

@@ -36,6 +36,7 @@ REMOVED_BEFORE = "The answers were corrected for these biases before they were c
 NOT_REMOVED = (
     "Biases are shown here but were not removed from the estimates; bias=True removes them."
 )
+NONE_FOUND = "No biases beyond chance were found."
 NOT_CLEAR = (
     "Biases are shown here but were not removed: together they are no larger than chance explains."
 )
@@ -199,9 +200,9 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
     clear = int((np.abs(workers.bias) > CLEAR * np.nan_to_num(workers.bias_error)).sum())
     answer = "answers" if clear == 1 else "answer"
     title = (
-        f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly {answer} too high or too low on average."
+        f"{clear:,} of {counted(len(workers.bias), 'worker')} {answer} too high or too low on average, beyond chance."
         if clear
-        else "No worker clearly answers too high or too low on average."
+        else "No worker answers too high or too low on average beyond chance."
     )
     note = (
         f"Bar: {LEVEL} interval of the bias. The bias of a worker with few answers is assumed to be small until there "
@@ -226,6 +227,8 @@ def _said_bias(data: ReportData, bias: Floats) -> Floats:
 def _removal(data: ReportData, workers: WorkerRows) -> str:
     """Say whether the biases were removed, and by whom."""
     algorithm = data.est.aggregate.algorithm
+    if not np.nan_to_num(workers.bias).any():
+        return NONE_FOUND
     if workers.biases_removed:
         return REMOVED if algorithm.concludes else REMOVED_BEFORE
     return NOT_CLEAR if getattr(algorithm, "biases", False) else NOT_REMOVED
