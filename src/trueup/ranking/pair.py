@@ -167,9 +167,7 @@ def mean_over_items(
     k = size / norm
     noise = k * float(effect @ effect)
     between = k * max(float(effect @ effect) - float(b @ b), 0.0)
-    return MeanDifference(
-        value, n, len(judges), items_vary, between, noise, 1 / size - 1, units
-    )
+    return MeanDifference(value, n, len(judges), items_vary, between, noise, 1 / size - 1, units)
 
 
 def holm(p: Floats) -> Floats:
