@@ -2,7 +2,8 @@
 
 A score of system s on item p by judge i in run r is
 
-    y_psir = mu + item_p + system_s + item x system_ps + judge_i + judge x system_is + judge x item_pi + rest_psi + run_psir
+    y_psir = mu + item_p + system_s + (item x system)_ps + judge_i + (judge x system)_is + (judge x item)_pi
+             + rest_psi + run_psir
 
 In the difference of two systems items, judges and judges x items cancel, and what is left is a crossed table, items by
 judges, with components `2 v_is`, `2 v_js` and `2 v_rest`. They are estimated from the differences of every pair of

@@ -148,7 +148,7 @@ def mean_over_items(
     by_item = np.bincount(p, share * score)
     value = float(by_item.mean())
     units = n
-    off = (by_item - value) / n
+    off: Floats = (by_item - value) / n
     if cluster is not None:
         _, unit = np.unique(cluster[items], return_inverse=True)
         off = np.bincount(unit, off)
@@ -159,8 +159,8 @@ def mean_over_items(
     effect = np.bincount(i, b)
     shares = sparse.csr_array((share, (p, i)), shape=(n, len(judges)))
     together = (shares.T @ shares) / n
-    taken = sparse.diags_array(h) - together
-    norm = float(taken.power(2).sum())
+    taken = sparse.csr_array(sparse.diags_array(h) - together)
+    norm = float(taken.data @ taken.data)
     size = float(h @ h)
     if norm <= NOTHING * size:
         return MeanDifference(value, n, len(judges), items_vary, np.nan, np.nan, 0.0, units)
