@@ -36,7 +36,7 @@ print(est)
 # One row for each photograph. The true height should be between `lower` and `upper` in 95 of 100 cases, unless all
 # people err in the same way: the guesses cannot show that (example 04 does, with a few known heights).
 print("\nest.questions, the first three:")
-questions = est.questions[["question", "estimate", "lower", "upper", "n_answers"]]
+questions = est.questions[["photo", "estimate", "lower", "upper", "n_answers"]]
 print(questions.head(3).round(1).to_string(index=False))
 
 # One row for each person. `weight` is how much a guess of this person counts. `variance` is how far its guesses
@@ -46,7 +46,7 @@ workers["typical_error"] = workers["variance"] ** 0.5
 workers["flag"] = workers["flag"].fillna("")
 print("\nest.workers, the best first:")
 print(
-    workers[["worker", "weight", "typical_error", "n_answers", "flag"]]
+    workers[["person", "weight", "typical_error", "n_answers", "flag"]]
     .round(2)
     .to_string(index=False)
 )

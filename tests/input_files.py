@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trueup.errors import TrueupError
+from trueup.io.read_options import ANSWER_OPTIONS
+from trueup.io.readers.answer_column import AnswerRules
 from trueup.io.readers.files import read_file
 
 if TYPE_CHECKING:
@@ -47,10 +49,18 @@ def rows_of(table: Table) -> list[tuple[object, object, float]]:
     ]
 
 
+def read(path: Any, **options: Any) -> Table:
+    """Read a file with any options of `Answers.from_file`."""
+    rules = AnswerRules.of(
+        **{name: options.pop(name) for name in ANSWER_OPTIONS if name in options}
+    )
+    return read_file(path, **options, rules=rules)
+
+
 def message_of(path: Any, error: type[TrueupError] = TrueupError, **options: Any) -> str:
     """Return the one line that says why a file cannot be read."""
     with pytest.raises(error) as caught:
-        read_file(path, **options)
+        read(path, **options)
     message = str(caught.value)
     assert "\n" not in message
     return message

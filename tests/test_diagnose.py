@@ -85,7 +85,7 @@ def test_everything_is_said_on_about_thirty_lines(findings: Findings) -> None:
     assert not findings.missing
     text = str(findings)
     assert "3 (" in text
-    assert "lenient" in text
+    assert "too high; corrected" in text
     assert "6 and 7: errors correlate 1.00; 100% of answers identical" in text
     assert "ICC(1) = " in text
     assert "more answers to reach a standard error of" in text

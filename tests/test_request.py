@@ -235,7 +235,9 @@ def test_type_checkers_see_the_same_keywords(name: str) -> None:
         for each, parameter in inspect.signature(FUNCTIONS[name]).parameters.items()
         if each in KEYWORDS and parameter.kind is parameter.KEYWORD_ONLY
     }
-    assert shown - {"shrink", "duplicates"} == set(TYPED[name].__annotations__) - {"duplicates"}
+    assert shown - {"method", "shrink", "duplicates"} == set(TYPED[name].__annotations__) - {
+        "duplicates"
+    }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -435,8 +435,10 @@ def test_what_is_no_state_is_refused() -> None:
         update({}, BASE)  # type: ignore[arg-type]
     with pytest.raises(TrueupError, match="not found"):
         update("nothing.trueup", BASE)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'method'"):
-        update(estimate(BASE, "mean"), BASE, method="crh")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shrink'"):
+        update(estimate(BASE, "mean"), BASE, shrink="none")  # type: ignore[call-arg]
+    with pytest.raises(TrueupError, match="method: an estimate knows its method"):
+        update(estimate(BASE, "mean"), BASE, method="crh")
 
 
 class Updates(RuleBasedStateMachine):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.answers.answers import Answers
     from trueup.answers.panels import Folds
     from trueup.answers.scale import Scale
@@ -53,14 +54,15 @@ METHODS = (
 #: Keywords that are those of `trueup.estimate`.
 COMPARED = (
     "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
-    "question", "worker", "answer", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep",
+    "encoding", "skip_lines", "sheet", "worker_from", "wide", "sql",
 )  # fmt: skip
 
 
 @signature_with(KEYWORDS, COMPARED)
 def compare(
     answers: Any,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",
@@ -175,7 +177,7 @@ class Contest:
     plan: Plan
 
     @classmethod
-    def of(cls, methods: Sequence[str | Algorithm] | None, request: Request) -> Self:
+    def of(cls, methods: Sequence[Method] | None, request: Request) -> Self:
         """Check which methods are compared, before answers are read."""
         algorithms = [find(method) for method in (METHODS if methods is None else methods)]
         if not algorithms:

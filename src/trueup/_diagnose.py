@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from trueup._compare import COMPARED
 from trueup._estimate import estimate_in_memory, read_answers
@@ -13,7 +13,7 @@ from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.errors import TrueupError, TrueupWarning
-from trueup.findings.collection import ONE_PROBLEM
+from trueup.findings.collection import ONE_PROBLEM, Findings
 from trueup.findings.second_step import PANELS, check_panels, diagnose_second_step
 from trueup.io.question_data import QuestionData
 from trueup.pipeline.scaling import answers_on_scale
@@ -21,9 +21,8 @@ from trueup.request import KEYWORDS, Request
 from trueup.result.estimate import Estimate
 
 if TYPE_CHECKING:
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.answers.answers import Answers
-    from trueup.findings.collection import Findings
     from trueup.findings.second_step import SecondStepDiagnosis
     from trueup.request import CompareKeywords
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @signature_with(KEYWORDS, COMPARED)
 def diagnose(
     answers: Any,
-    method: str | Algorithm = "mean",
+    method: Method = "mean",
     *,
     panels: int = PANELS,
     **keywords: Unpack[CompareKeywords],
@@ -71,7 +70,7 @@ def diagnose(
 @signature_with(KEYWORDS, COMPARED)
 def diagnose_all(
     answers: Any,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     *,
     target_se: float | None = None,
     panels: int = PANELS,
@@ -103,8 +102,28 @@ def diagnose_all(
     Nothing stands out about any of 6 workers.
     """
     check_names("diagnose_all", keywords, COMPARED)
+    given = {**keywords, "method": method}
+    return diagnosed(answers, target_se, panels, given, progress=progress).findings
+
+
+class Diagnosed(NamedTuple):
+    """An estimate, and what stands out about it."""
+
+    est: Estimate
+    findings: Findings
+
+
+def diagnosed(
+    answers: Any,
+    target_se: float | None,
+    panels: int,
+    keywords: dict[str, Any],
+    *,
+    progress: bool,
+) -> Diagnosed:
+    """Return the findings of `diagnose_all`, and the estimate that they are about."""
     check_panels(panels)
-    request = Request.of("diagnose_all", answers, method=method, **keywords)
+    request = Request.of("diagnose_all", answers, **keywords)
     with Progress("diagnose", 7, shown=progress) as bar:
         if isinstance(answers, Estimate):
             est = answers
@@ -126,7 +145,7 @@ def diagnose_all(
         ):
             bar.step(part.replace("_", " "))
             getattr(findings, part)
-    return findings
+    return Diagnosed(est, findings)
 
 
 def _one_problem(answers: Any, request: Request) -> Answers:

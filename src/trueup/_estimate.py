@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from trueup.answers.answers import Answers
 from trueup.core.keywords import signature_with
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import TrueupError
+from trueup.errors import MOST_NAMES, TrueupError, counted, listing
 from trueup.pipeline.auto_method import SPLITS
 from trueup.pipeline.solve import solve
 from trueup.request import KEYWORD_ONLY, KEYWORDS, Request
@@ -16,9 +17,11 @@ from trueup.result.estimate import Estimate
 
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.algorithms.worker_fit import StartingPoint
     from trueup.answers.scale import Scale
     from trueup.io.question_data import QuestionData
+    from trueup.pipeline.solution import Solution
     from trueup.request import EstimateKeywords
     from trueup.shrinkage import ShrinkRule
     from trueup.shrinkage.adaptive_prior import PriorChoice
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 @signature_with(KEYWORDS, KEYWORD_ONLY)
 def estimate(
     answers: Any,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: Any = None,
     *,
@@ -41,10 +44,12 @@ def estimate(
     answers : data frame, path, array, sparse matrix or Answers
         A pandas, polars, pyarrow or duckdb table (or dict of columns) with one answer per row, a CSV or Parquet
         file, or an array workers x questions with NaN where there is no answer.
-    method : str or Algorithm
+    method : str, Algorithm or function
         Aggregation (first step): "auto", "native", "mean", "median", "weighted_median", "blue", "dtd", "catd", "gtm",
-        "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t", a registered name or an algorithm such as
-        `CRH(scale="var")`. "native" averages three models of the workers by their likelihood: all alike (the plain
+        "crh", "pm", "ptd", "iptd", "kdem", "subject_bias", "student_t" or a registered name, any of them also with
+        parameters ("subject_bias:nu0=0"); an algorithm such as `CRH(scale="var")`; or a function that takes the answers
+        to one question, an array, and returns a number: `lambda values: np.percentile(values, 40)`.
+        "native" averages three models of the workers by their likelihood: all alike (the plain
         mean), unequal, and unequal with some answers far off. "auto" is "native" unless the plain mean predicts
         held-out workers better by more than half a standard error; with known `worker_variance` it is "blue".
         Otherwise it also counts workers whose errors clearly correlate as one, see `trueup.pipeline.pooling`.
@@ -79,8 +84,9 @@ def estimate(
     answer_variance : str or array, optional
         Column with the variance of each answer, a source's own standard error squared; for an array of answers, an
         array of the same shape.
-    duplicates : {"error", "mean", "first"}
-        What to do when a worker answered a question more than once.
+    duplicates : {"error", "mean", "mean-all", "first"}
+        What to do when a worker answered a question more than once. "mean" stops where these answers differ in another
+        column of few values, such as the model that was judged, and names it; "mean-all" does not.
     gold : mapping, frame or array, optional
         Known truths of some questions, one or more. They show the error that all workers share: estimates of the
         other questions are corrected, and `lower, upper` are those for the truth. From eight on the correction competes
@@ -112,10 +118,31 @@ def estimate(
     threads : int, optional
         Default: all processors. It changes the time, not the result.
     question, worker, answer : str
-        Names of the columns; `task`, `worker`, `label` are recognised as well.
+        Names of the columns. Other names that people use are recognised in any case: item, clip, task_id; rater, judge,
+        user; score, rating, value and so on. A question may be several columns, `question=["sample", "model"]`. Ids
+        keep the names of their columns in the result.
+    wide : bool or {"questions", "workers"}, optional
+        One row per question and one column per worker (True or "questions"), one row per worker and one column per
+        question ("workers"), or one row per answer (False). By default found from names and values; where both are
+        possible that is an error. Questions that nobody answered stay in the result without an estimate.
     panel : str, optional
         Column that tells independent problems apart.
-    sep, decimal, encoding, wide, sql
+    anonymous : bool
+        Put pseudonyms ("worker 1", "worker 2", ...) in the place of the ids of the workers as soon as they are read:
+        tables, reports and messages then show no id. Who gets which number is drawn anew each time, from the
+        randomness of the operating system; the estimates stay what they are without it. Not on a cluster.
+    decimal, thousands : str, optional
+        Decimal mark of numbers in text, "." or ",", and what separates groups of three digits, if anything does: ",",
+        ".", " " or "'".
+    strip_units : bool
+        Take off the unit, currency or percent sign beside numbers in text; all must have the same one or none. "45 %"
+        is read as 45.
+    skip_bad : bool
+        Set rows aside whose answer is not a number or not valid, or that lack a question or worker. They are counted
+        by kind, and `est.rejects` lists them.
+    valid : (low, high), optional
+        Answers outside are an error, or set aside with `skip_bad`.
+    sep, encoding, skip_lines, sheet, worker_from, sql
         How a file is read, see `Answers.from_file`.
 
     Examples
@@ -141,7 +168,8 @@ def estimate(
 
 def read_answers(answers: Any, request: Request) -> Answers:
     """Read the answers as a request says."""
-    return Answers.of(answers, **request.read.given)
+    columns = request.question_data.columns().names
+    return Answers.of(answers, **request.read.given, question_data=columns)
 
 
 def estimate_in_memory(
@@ -167,4 +195,17 @@ def estimate_in_memory(
         prior_choice=prior_choice,
         scale=scale,
     )
-    return Estimate(request, question_data, solution, data.origin.kind)
+    return Estimate(request, question_data, _told(solution, data), data.origin.kind)
+
+
+def _told(solution: Solution, data: Answers) -> Solution:
+    """Say which questions nobody answered."""
+    missing = data.origin.unanswered
+    if missing is None or data.question_source is not None:
+        return solution
+    text = (
+        f"{counted(len(missing), 'question')} without any answer, so that the estimate is unknown: "
+        f"{listing(missing.tolist(), MOST_NAMES)}"
+    )
+    diagnosis = replace(solution.diagnosis, warnings=(*solution.diagnosis.warnings, text))
+    return replace(solution, diagnosis=diagnosis)

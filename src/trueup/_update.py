@@ -12,28 +12,38 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from trueup._estimate import estimate_in_memory
+from trueup.algorithms.contract import State
 from trueup.answers.answers import Answers
 from trueup.answers.merge import REPEATED, Repeated, merge
+from trueup.answers.pseudonyms import with_pseudonyms
 from trueup.core.keywords import check_names, signature_with
+from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import shown
+from trueup.io.columns import question_columns
+from trueup.io.paths import is_path
 from trueup.io.question_data import QuestionDataRequest
+from trueup.io.question_data.tables import column_names
 from trueup.io.read_options import ReadOptions
+from trueup.io.readers.files import open_source
+from trueup.io.readers.streams import STDIN
 from trueup.request import KEYWORDS
 from trueup.result.estimate import Estimate
 from trueup.result.load import read_state
 from trueup.result.state import SavedState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
+    from trueup.algorithms.registry import Method
     from trueup.answers.merge import Merged
     from trueup.io.question_data import QuestionData
     from trueup.request import UpdateKeywords
@@ -44,7 +54,8 @@ LARGE, GROWN = 50_000, 0.05
 #: Keywords that are those of `trueup.estimate`.
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
-    "sep", "decimal", "encoding", "wide", "sql",
+    "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet",
+    "worker_from", "wide", "sql",
 )  # fmt: skip
 
 
@@ -55,6 +66,7 @@ def update(
     *,
     duplicates: Repeated = "error",
     save: bool | str | PathLike[str] = True,
+    method: Method | None = None,
     progress: bool = False,
     **keywords: Unpack[UpdateKeywords],
 ) -> Estimate:
@@ -70,17 +82,21 @@ def update(
         What was saved with `est.save(path)`, or the estimate itself.
     answers : data frame, path, array, sparse matrix or Answers
         The new answers, in any form that `estimate` takes. Ids must be of the same type as before: 1 and "1" differ.
-    duplicates : {"error", "mean", "first", "replace"}
+    duplicates : {"error", "mean", "mean-all", "first", "replace"}
         What to do when a worker answered a question again. "replace": the new answer takes the place of the one before;
         "first": that one stays; "mean": repeated new answers become one, but those before are not touched.
     save : bool or path
         Where the new state goes: True, to the file it came from, which stays whole if anything fails; False, nowhere;
         or another file. An Estimate is written only where a path is given.
+    method : Algorithm or function, optional
+        The method of a state that was made with a class or function of your own, which it does not hold.
     groups, covariates, gold
         What is known of new questions, as for `estimate`; questions in an order are those of the new answers for
         covariates and all questions for the others. Of old questions it takes the place of what was known.
     worker_variance, answer_variance
         Known variances, as for `estimate`; those of old workers take the place of what was known.
+    anonymous : bool
+        Return an estimate with pseudonyms for the workers; the state that is written keeps their ids.
     progress, threads, question, worker, answer, sep, decimal, encoding, wide, sql
         As for `estimate`.
 
@@ -97,13 +113,21 @@ def update(
     if not isinstance(duplicates, str) or duplicates not in REPEATED:
         known = ", ".join(f'"{word}"' for word in REPEATED)
         raise TrueupError(f"{quoted(duplicates)} is not one of {known}.", argument="duplicates")
-    opened = OpenedState.of(state)
-    est, _ = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
+    opened = OpenedState.of(state, method)
+    found = updated(opened.saved, answers, duplicates, dict(keywords), progress=progress)
     if save is True:
-        opened.write(est)
+        opened.write(found.est)
     elif save is not False:
-        est.save(save)
-    return est
+        found.est.save(save)
+    return found.shown
+
+
+class Updated(NamedTuple):
+    """The estimate from old and new answers, what was merged, and the estimate to show, which may have pseudonyms."""
+
+    est: Estimate
+    merged: Merged
+    shown: Estimate
 
 
 def updated(
@@ -113,18 +137,18 @@ def updated(
     keywords: dict[str, Any],
     *,
     progress: bool,
-) -> tuple[Estimate, Merged]:
+) -> Updated:
     """Return the estimate from old and new answers, and what was merged."""
-    threads = keywords.pop("threads", None)
+    threads, anonymous = keywords.pop("threads", None), keywords.pop("anonymous", False)
+    yes_or_no("anonymous", anonymous)
     names = ("groups", "covariates", "gold")
     given = {name: keywords.pop(name) for name in names if name in keywords}
     inside: Any = "error" if duplicates == "replace" else duplicates
-    read = ReadOptions(**keywords, duplicates=inside)
-    options = {name: value for name, value in read.file_options.items() if name != "wide"}
-    request = QuestionDataRequest(**given, question=read.question, file_options=options)
+    read = ReadOptions(**(_known_names(saved, answers) | keywords), duplicates=inside)
+    request = QuestionDataRequest(**given, question=read.question, file_options=read.file_options)
     with Progress("update", 3, shown=progress) as bar:
-        new = _read_new(answers, read)
-        merged = merge(saved.answers, new, duplicates)
+        new = _read_new(answers, read, request)
+        merged = merge(saved.answers, new, duplicates, anonymous=anonymous)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
         variance = saved.request.plan.variance
@@ -137,19 +161,31 @@ def updated(
         # Logarithms that the answers chose before, and not the caller, cannot take what is not positive.
         chosen = saved.request.plan.scale is None
         anew = chosen and bool(saved.scale.outside(merged.answers.answers).any())
-        est = estimate_in_memory(
-            merged.answers,
-            replace(saved.request, plan=replace(saved.request.plan, threads=threads)),
-            data,
-            bar,
-            **({} if anew else _kept_choices(saved, merged, data)),
-        )
-    if anew:
-        text = "new answers cannot be combined as logarithms, so everything was estimated anew"
-        diagnosis = replace(est.diagnosis, warnings=(*est.diagnosis.warnings, text))
-    else:
-        diagnosis = replace(est.diagnosis, why=saved.why, scale=saved.scale_why)
-    return replace(est, solution=replace(est.solution, diagnosis=diagnosis)), merged
+        whole = replace(saved.request, plan=replace(saved.request.plan, threads=threads))
+
+        def estimated(answers: Answers, saved: SavedState) -> Estimate:
+            choices = {} if anew else _kept_choices(saved, merged, data)
+            est = estimate_in_memory(answers, whole, data, bar, **choices)
+            if anew:
+                text = (
+                    "new answers cannot be combined as logarithms, so everything was estimated anew"
+                )
+                diagnosis = replace(est.diagnosis, warnings=(*est.diagnosis.warnings, text))
+            else:
+                diagnosis = replace(est.diagnosis, why=saved.why, scale=saved.scale_why)
+            return replace(est, solution=replace(est.solution, diagnosis=diagnosis))
+
+        est = estimated(merged.answers, saved)
+        if not anonymous:
+            return Updated(est, merged, est)
+        # Everything once more with pseudonyms: the state needs the ids, and what is shown must not have them.
+        answers, code = with_pseudonyms(merged.answers)
+        order = np.argsort(code)
+        facts = est.aggregate.facts
+        known = State(facts, saved.values, saved.step).extended(merged.answers.n_workers)
+        renamed = replace(saved, values={name: value[order] for name, value in known.items()})
+        whole = replace(whole, read=replace(whole.read, anonymous=True))
+        return Updated(est, merged, estimated(answers, renamed))
 
 
 # -- the state -----------------------------------------------------------------------------------------------
@@ -164,16 +200,22 @@ class OpenedState:
     stamp: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, state: Any) -> OpenedState:
+    def of(cls, state: Any, method: Method | None = None) -> OpenedState:
         """Read a state from a file, or take it from an estimate."""
         if isinstance(state, Estimate):
+            if method is not None:
+                raise TrueupError(
+                    "an estimate knows its method, and continues with it.",
+                    argument="method",
+                    remedy="Leave it out.",
+                )
             return cls(SavedState.of(state))
         if not isinstance(state, str | os.PathLike):
             raise TrueupError(
                 f"state: found {quoted(type(state).__name__)}. Give the file that est.save wrote, or an estimate."
             )
         stamp = _stamp(state)  # before reading: who writes meanwhile is noticed
-        return cls(read_state(state), state, stamp)
+        return cls(read_state(state, method), state, stamp)
 
     def write(self, est: Estimate) -> None:
         """Write the new state where the old one came from."""
@@ -201,7 +243,29 @@ def _stamp(path: str | PathLike[str]) -> tuple[int, ...]:
 # -- the new answers -----------------------------------------------------------------------------------------
 
 
-def _read_new(answers: Any, read: ReadOptions) -> Answers:
+def _known_names(saved: SavedState, answers: Any) -> dict[str, Any]:
+    """Return the names of columns that were passed before, where the new answers have the same columns."""
+    before = saved.request.read
+    passed = {
+        name: getattr(before, name)
+        for name in ("question", "worker", "answer")
+        if getattr(before, name) != name
+    }
+    if is_path(answers) and answers != STDIN:
+        try:
+            found: Sequence[object] = open_source(answers, **before.file_options).names
+        except TrueupError:
+            return {}  # reading says what is wrong
+    else:
+        found = column_names(answers)
+    return {
+        name: value
+        for name, value in passed.items()
+        if all(each in found for each in question_columns(value, found))
+    }
+
+
+def _read_new(answers: Any, read: ReadOptions, request: QuestionDataRequest) -> Answers:
     """Read new answers."""
     if isinstance(answers, Answers):
         new = Answers.of(answers, **read.given)
@@ -210,7 +274,7 @@ def _read_new(answers: Any, read: ReadOptions) -> Answers:
                 "these are panels; take one with `answers.panel(b)`.", argument="answers"
             )
         return new
-    return Answers.of(answers, **read.given)
+    return Answers.of(answers, **read.given, question_data=request.columns().names)
 
 
 def _merged_data(

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.request import CompareOnDiskKeywords, DiskKeywords
     from trueup.shrinkage import ShrinkRule
 
     Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 #: Keywords of `trueup.estimate` that only answers in memory have.
-IN_MEMORY = ("panel", "wide", "sql")
+IN_MEMORY = ("panel", "sheet", "worker_from", "wide", "sql")
 OPTIONS = tuple(name for name in KEYWORD_ONLY if name not in IN_MEMORY)
 COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in IN_MEMORY)
 
@@ -44,7 +44,7 @@ COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in IN_MEMORY)
 def estimate(
     source: Source,
     out: str | PathLike[str],
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
@@ -115,7 +115,7 @@ def estimate(
 @signature_with(KEYWORDS, COMPARE_OPTIONS)
 def compare(
     source: Source,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",

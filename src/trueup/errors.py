@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+LONGEST_COPIED = 400
 LONGEST_VALUE = 40
 MOST_ROWS = 5
 MOST_NAMES = 10
@@ -39,7 +40,14 @@ class Mention:
     def __str__(self) -> str:
         if self.value is None:
             return self.name
-        return f"{self.name}={'...' if self.value is ... else quoted(self.value)}"
+        # Whole, so that it can be copied.
+        return f"{self.name}={'...' if self.value is ... else quoted(self.value, LONGEST_COPIED)}"
+
+
+class Comma(str):
+    """What stands between two keywords of a call; the command line writes a blank instead."""
+
+    __slots__ = ()
 
 
 class Message(str):
@@ -87,6 +95,18 @@ def option(name: str, value: object = ...) -> Message:
     return Message(Mention(name, value))
 
 
+def options(values: Mapping[str, object]) -> Message:
+    """Mention keywords that are to be passed together.
+
+    Examples
+    --------
+    >>> print("Pass " + options({"question": "item", "answer": "mark"}) + ".")
+    Pass question="item", answer="mark".
+    """
+    mentions = [Mention(name, value) for name, value in values.items()]
+    return Message(*[part for each in mentions for part in (Comma(", "), each)][1:])
+
+
 class TrueupError(ValueError):
     """Something this library was given cannot be used as it is.
 
@@ -105,6 +125,8 @@ class TrueupError(ValueError):
         What to do about it; empty where `found` says it.
     labels : Message
         What stands in front of the message: the argument, or the file it is about.
+    fixes : tuple of dict
+        Keywords with values, any of which mends it; None is the default of a keyword.
     """
 
     def __init__(
@@ -115,6 +137,7 @@ class TrueupError(ValueError):
         self.rows = tuple(rows)
         self.remedy = remedy
         self.labels = Message(Mention(argument), ": ") if argument else Message()
+        self.fixes: tuple[dict[str, Any], ...] = ()
 
     @property
     def message(self) -> Message:
@@ -136,6 +159,12 @@ class TrueupError(ValueError):
         error.argument = self.argument or argument
         return error
 
+    def mended_by(self, *fixes: dict[str, Any]) -> Self:
+        """Return the same error with keywords that mend it."""
+        error = copy.copy(self)
+        error.fixes = fixes
+        return error
+
     def advised(self, *remedies: str) -> Self:
         """Return the same error with other sentences on what to do about it."""
         error = copy.copy(self)
@@ -154,13 +183,24 @@ class AnswersError(TrueupError):
     ----------
     source
         The file or other source that the message names; empty before it does.
+    place
+        Where the first of the rows is, in a sentence that is part of the remedy.
     """
 
     source = ""
+    place = ""
 
 
 class BadRows(AnswersError):  # noqa: N818
-    """Some rows of a column cannot be used; the message names them by number, `rows` holds them all."""
+    """Some rows of a column cannot be used; the message names them by number, `rows` holds them all.
+
+    Attributes
+    ----------
+    notation
+        Whether these are numbers after all, written in another way.
+    """
+
+    notation = False
 
 
 class MissingExtra(TrueupError, ImportError):  # noqa: N818 - says what is wrong without a suffix
@@ -175,17 +215,27 @@ def warn(text: str) -> None:
     warnings.warn(text, TrueupWarning, stacklevel=level)
 
 
+def cut(text: str, longest: int) -> str:
+    """Leave out the middle of a long text: long ids often differ at their end.
+
+    >>> cut("a" * 20 + "b" * 20, 12)
+    'aaaaaaa…bbbb'
+    """
+    tail = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
 def quoted(value: object, longest: int = LONGEST_VALUE) -> str:
     r"""Write a value so that it stays on one line and is short.
 
     Examples
     --------
     >>> print(quoted("two\nlines"), quoted(3), quoted("x" * 50))
-    "two\nlines" 3 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+    "two\nlines" 3 "xxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxx"
     """
     text = value if isinstance(value, str) else repr(value)
     if len(text) > longest:
-        text = text[: longest - 1] + "…"
+        text = cut(text, longest)
     if isinstance(value, str):
         text = text.replace("\\", "\\\\").replace('"', '\\"')
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -290,7 +340,9 @@ def nearest(name: str, candidates: Sequence[object]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def missing_column(name: object, found: Sequence[object], argument: str) -> AnswersError:
+def missing_column(
+    name: object, found: Sequence[object], argument: str, likely: Any = None
+) -> AnswersError:
     """Build the error for a column that is not there.
 
     Parameters
@@ -301,13 +353,17 @@ def missing_column(name: object, found: Sequence[object], argument: str) -> Answ
         The columns there are.
     argument
         The keyword that chooses this column, or nothing where several columns share one.
+    likely
+        The column that may be meant; by default one whose name is spelled alike.
     """
     there = f"The columns are {listing(found, MOST_NAMES)}." if found else "There are no columns."
-    likely = nearest(name, found) if isinstance(name, str) else None
+    if likely is None and isinstance(name, str):
+        likely = nearest(name, found)
     if likely is not None:
         remedy = "Did you mean " + (option(argument, likely) if argument else quoted(likely)) + "?"
     elif argument:
         remedy = "Name the column that holds it: " + option(argument, "...") + "."
     else:
         remedy = "Name a column that is there."
-    return AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)
+    error = AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)
+    return error.mended_by({argument: likely}) if argument and likely is not None else error

@@ -16,6 +16,7 @@ import numpy as np
 
 from trueup.algorithms.driver import check_limits
 from trueup.algorithms.native import Native
+from trueup.algorithms.question_rule import QuestionRule
 from trueup.algorithms.registry import find
 from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.scale import Scale
@@ -31,10 +32,10 @@ from trueup.shrinkage.ebe import Identity
 from trueup.shrinkage.registry import find as find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.io.read_options import Duplicates
     from trueup.shrinkage.contract import ShrinkRule
 
@@ -48,9 +49,10 @@ Transform = Literal["auto", "none", "proportional", "log", "log1p", "logit"]
 class Plan:
     """What is to be done with the answers; see `trueup.estimate`."""
 
-    method: str | Algorithm = keyword(
+    method: Method = keyword(
         "auto",
-        "Aggregation (first step): how the answers to a question become one number. auto lets held-out workers decide.",
+        "Aggregation (first step): how the answers to a question become one number. auto lets held-out workers decide; "
+        "parameters follow the name, as in subject_bias:nu0=0; FILE.py:CLASS is an algorithm of your own.",
         str,
     )
     shrink: str | ShrinkRule = keyword(
@@ -150,10 +152,14 @@ class Plan:
         """Whether the answers may choose the scale.
 
         Not where variances are given, which are those of the answers as they are, nor where a method other than native
-        is asked for without a second step: then nothing rests on the scale, and a mean is to be the mean.
+        is asked for without a second step: then nothing rests on the scale, and a mean is to be the mean. A function
+        sees the answers as they are.
         """
         given = self.variance is not None and not isinstance(self.variance, str)
-        named = not self.chooses and not isinstance(find(self.method), Native)
+        algorithm = None if self.chooses else find(self.method)
+        if isinstance(algorithm, QuestionRule):
+            return False
+        named = algorithm is not None and not isinstance(algorithm, Native)
         return not given and not (named and isinstance(self.rule, Identity))
 
     @property
@@ -198,9 +204,10 @@ class Request:
         """Check keywords of a public function, and sort them into what they are about."""
         check_names(function, keywords, KEYWORDS)
         read = ReadOptions(**_among(keywords, READING))
-        options = {name: value for name, value in read.file_options.items() if name != "wide"}
         data = QuestionDataRequest(
-            **_among(keywords, QUESTION_DATA), question=read.question, file_options=options
+            **_among(keywords, QUESTION_DATA),
+            question=read.question,
+            file_options=read.file_options,
         )
         return cls(read, Plan(**_among(keywords, PLAN)), data, source if is_named(source) else None)
 
@@ -224,11 +231,19 @@ class Request:
 
     def as_call(self, function: str = "trueup.estimate", **extra: str) -> RunnableText:
         """Return the Python call that asks for the same; `extra` are more arguments, as text."""
-        return python_call(function, self.source, self.given, extra)
+        return python_call(function, self.source, self._shown, extra)
 
     def as_command(self, command: str = "estimate") -> RunnableText:
         """Return the command that asks for the same."""
-        return shell_command(command, self.source, self.given, KEYWORDS)
+        return shell_command(command, self.source, self._shown, KEYWORDS)
+
+    @property
+    def _shown(self) -> dict[str, Any]:
+        """What was given, without ids of workers where these have pseudonyms."""
+        given = self.given
+        if self.read.anonymous and hasattr(given.get("worker_variance"), "items"):
+            given["worker_variance"] = object()  # text cannot carry it
+        return given
 
 
 def is_named(source: Any) -> bool:
@@ -263,7 +278,8 @@ KEYWORDS = {**PLAN, **QUESTION_DATA, **READING}
 ORDER = (
     "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
     "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
-    "question", "worker", "answer", "panel", "sep", "decimal", "encoding", "wide", "sql",
+    "question", "worker", "answer", "panel", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid",
+    "sep", "encoding", "skip_lines", "sheet", "worker_from", "wide", "sql",
 )  # fmt: skip
 #: Those that come after the positional arguments method, shrink and variance.
 KEYWORD_ONLY = ORDER[3:]
@@ -275,7 +291,7 @@ KEYWORD_ONLY = ORDER[3:]
 class ColumnKeywords(TypedDict, total=False):
     """Columns of a table of answers; see `trueup.estimate`."""
 
-    question: str
+    question: str | Sequence[str]
     worker: str
     answer: str
     duplicates: Duplicates
@@ -284,16 +300,23 @@ class ColumnKeywords(TypedDict, total=False):
 
 
 class TextKeywords(TypedDict, total=False):
-    """How delimited text is written."""
+    """How delimited text and the numbers in it are written, and which of them are answers."""
 
     sep: str | None
-    decimal: str | None
     encoding: str | None
+    skip_lines: int | None
+    decimal: str | None
+    thousands: str | None
+    strip_units: bool
+    skip_bad: bool
+    valid: tuple[float, float] | None
 
 
 class FileKeywords(TextKeywords, total=False):
     """How any file is read."""
 
+    sheet: str | None
+    worker_from: str | None
     wide: bool | str | None
     sql: str | None
 
@@ -335,24 +358,28 @@ class ThreadKeywords(TypedDict, total=False):
 class EstimateKeywords(PlanKeywords, ColumnKeywords, FileKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.estimate`."""
 
+    anonymous: bool
     panel: str | None
 
 
 class UpdateKeywords(FileKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.update` that are those of `trueup.estimate`."""
 
+    anonymous: bool
     groups: Any
     covariates: Any
     gold: Any
     worker_variance: Any
     answer_variance: Any
-    question: str
+    question: str | Sequence[str]
     worker: str
     answer: str
 
 
 class DiskKeywords(PlanKeywords, ColumnKeywords, TextKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.disk.estimate` that are those of `trueup.estimate`."""
+
+    anonymous: bool
 
 
 class SparkKeywords(PlanKeywords, ColumnKeywords, TextKeywords, total=False):
@@ -367,6 +394,8 @@ class CompareOnSparkKeywords(
 
 class CompareOnDiskKeywords(CompareOnSparkKeywords, ThreadKeywords, total=False):
     """All keywords of `trueup.disk.compare` that are those of `trueup.estimate`."""
+
+    anonymous: bool
 
 
 class CompareKeywords(CompareOnDiskKeywords, FileKeywords, total=False):

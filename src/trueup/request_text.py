@@ -112,6 +112,8 @@ def shell_command(
             placeholders.append(name.upper())
         if value is True and (name, value) not in WORDS:
             words.append(option)
+        elif isinstance(value, list | tuple) and name == "question":
+            words += _joined(option, [",".join(texts)])
         elif isinstance(value, list | tuple) and name == "covariates":
             words += [word for text in texts for word in (option, text)]
         else:

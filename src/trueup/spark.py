@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
     from trueup.request import CompareOnSparkKeywords, SparkKeywords
     from trueup.shrinkage import ShrinkRule
 
 #: Keywords of `trueup.estimate` that a cluster does not have.
-ON_THIS_MACHINE = ("panel", "wide", "sql", "threads")
+ON_THIS_MACHINE = ("panel", "anonymous", "sheet", "worker_from", "wide", "sql", "threads")
 OPTIONS = tuple(name for name in KEYWORD_ONLY if name not in ON_THIS_MACHINE)
 COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in ON_THIS_MACHINE)
 
@@ -39,7 +39,7 @@ COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in ON_THIS_MACHINE
 @signature_with(KEYWORDS, OPTIONS)
 def estimate(
     frame: DataFrame,
-    method: str | Algorithm = "auto",
+    method: Method = "auto",
     shrink: str | ShrinkRule = "adaptive",
     variance: str | float | None = None,
     *,
@@ -61,10 +61,11 @@ def estimate(
         of the driver.
     partitions : int, optional
         Partitions of the answers; default: as many as tasks run at a time, or more for many answers.
-    duplicates : {"error", "mean"}
-        What to do when a worker answered a question more than once.
+    duplicates : {"error", "mean", "mean-all"}
+        What to do when a worker answered a question more than once; other columns are not looked at here.
     method, shrink, variance, progress, and all other keywords
-        As for `trueup.estimate`; `sep`, `decimal`, `encoding` are those of files with groups, covariates or gold.
+        As for `trueup.estimate`; `sep`, `encoding` and `skip_lines` are those of files with groups, covariates or gold;
+        `strip_units` and `skip_bad` are for answers in memory or on disk.
         Variances by "jackknife" or "bootstrap", functions and arrays need all answers in memory.
 
     Examples
@@ -91,7 +92,7 @@ def estimate(
 @signature_with(KEYWORDS, COMPARE_OPTIONS)
 def compare(
     frame: DataFrame,
-    methods: Sequence[str | Algorithm] | None = None,
+    methods: Sequence[Method] | None = None,
     truth: Any = None,
     *,
     shrink: str | ShrinkRule = "adaptive",

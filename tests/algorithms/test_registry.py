@@ -9,7 +9,16 @@ import pytest
 
 import trueup
 from trueup import TrueupError
-from trueup.algorithms import CRH, DTD, Algorithm, find, names, register, registry
+from trueup.algorithms import (
+    CRH,
+    DTD,
+    Algorithm,
+    SubjectBias,
+    find,
+    names,
+    register,
+    registry,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,3 +94,44 @@ def test_an_installed_package_adds_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert find("elsewhere_mean").name == "elsewhere_mean"
     with pytest.raises(TrueupError, match="not an Algorithm"):
         find("not_one")
+
+
+# -- parameters in the name ------------------------------------------------------------------------
+
+
+def test_a_name_may_carry_parameters() -> None:
+    assert find("subject_bias:nu0=0") == SubjectBias(nu0=0)
+    assert find("crh: scale = var , per_count=False") == CRH(scale="var", per_count=False)
+    assert find("lfc_n:preset=paper") == DTD(preset="paper")
+    answers = [[1.0, 2.0, 4.0], [2.0, 4.0, 5.0], [9.0, 1.0, 3.0]]
+    found = trueup.estimate(answers, method="subject_bias:nu0=0,epsilon=0.5", shrink="none")
+    expected = trueup.estimate(answers, method=SubjectBias(0.0, 0.5), shrink="none")
+    assert found.estimate.tolist() == expected.estimate.tolist()
+    assert "method='subject_bias:nu0=0,epsilon=0.5'" in str(found.request.as_call())
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("subject_bias:nu=0", r'"nu=0" is not a parameter.*defaults: nu0=2.0, epsilon=0.0\.'),
+        ("subject_bias:nu0", r'"nu0" is not a parameter with a value.*nu0=2.0'),
+        ("subject_bias:", r"defaults: nu0=2.0, epsilon=0.0"),
+        ("subject_bias:nu0=1,nu0=2", r'"nu0=2" is given twice'),
+        ("subject_bias:nu0=few", r'nu0 of subject_bias is "few", must be a number'),
+        ("crh:per_count=maybe", r'per_count of crh is "maybe", must be true or false'),
+        ("mean:nu0=1", r"mean has no parameters"),
+        ("subject_bais:nu0=1", r'is not known. Did you mean "subject_bias"'),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused_with_a_list(method: str, text: str) -> None:
+    with pytest.raises(TrueupError, match=rf"^method: .*{text}"):
+        find(method)
+
+
+def test_a_name_never_loads_code(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    path = tmp_path / "evil.py"
+    path.write_text(f"open({str(trace)!r}, 'w')")
+    with pytest.raises(TrueupError, match="only the command line loads code"):
+        trueup.estimate([[1.0]], method=f"{path}:Evil")
+    assert not trace.exists()

@@ -453,17 +453,35 @@ def test_datasets_are_listed_described_and_written(tmp_path: Path) -> None:
     assert "no true values" in line
 
 
-@needs_cli
-def test_the_study_is_called_with_what_was_asked() -> None:
-    code = """
+STUDY = """
 import sys, types
 fake = types.ModuleType("trueup.study.paper")
-fake.run = lambda **given: print(given) or "page.html"
+class Result:
+    page, failed, missing = "page.html", {failed}, {missing}
+    __str__ = lambda self: "Quick run"
+fake.run = lambda **given: print(given) or Result()
 sys.modules["trueup.study.paper"] = fake"""
+
+
+@needs_cli
+def test_the_study_is_called_with_what_was_asked() -> None:
+    code = STUDY.format(failed="()", missing="{}")
     done = changed(code, "study", "paper", "--quick", "--samples", "7", "--out", "d")
-    assert done.code == 0, done.err
-    assert "'quick': True, 'data': None, 'samples': 7, 'seed': 0" in done.out
-    assert done.out.endswith("Written: page.html\n")
+    assert (done.code, done.err) == (0, "")
+    asked = "'quick': True, 'data': None, 'without_data': False, 'samples': 7, 'seed': 0"
+    assert asked in done.out
+    assert done.out.endswith("Written: page.html\nQuick run\n")
+
+
+@needs_cli
+def test_the_exit_code_of_a_study_tells_what_it_found() -> None:
+    missing = {"Emotions": "There are no data."}
+    cannot_run = changed(STUDY.format(failed="()", missing=missing), "study", "paper")
+    assert cannot_run.code == 1
+    assert "1 part could not run: Emotions. There are no data." in one_line(cannot_run.err)
+    disproved = changed(STUDY.format(failed=("A", "B"), missing=missing), "study", "paper")
+    assert disproved.code == 4
+    assert "not all statements hold: A, B." in one_line(disproved.err)
 
 
 # -- things that go wrong --------------------------------------------------------------------------

@@ -18,11 +18,9 @@ from commands import (
     estimates,
     expected,
     need_cli,
-    one_line,
     printed,
     refusal,
     rows,
-    run,
     truth_of,
     truths,
     write,
@@ -61,9 +59,10 @@ def test_wide_tables() -> None:
 
 def test_how_a_table_was_understood_is_said() -> None:
     Path("plain.csv").write_text("item,a,b\nx,1,2\ny,3,4\n", encoding="utf-8")
-    done = run("doctor", "plain.csv")
-    assert done.code == (0 if done.out else 1)
-    one_line(done.err)
+    assert "trueup estimate plain.csv --wide questions -o truths.csv" in printed(
+        "doctor", "plain.csv"
+    )
+    assert "pass --wide questions" in refusal("estimate", "plain.csv")
 
 
 def semicolons(name: str, **options: Any) -> None:
@@ -96,7 +95,8 @@ def test_latin_1() -> None:
     assert estimates("old.csv", *how, "--covariates", "größe") == pytest.approx(
         expected(covariates="size"), rel=1e-9
     )
-    line = refusal("doctor", "old.csv")
+    assert "--encoding latin-1 -o truths.csv" in printed("doctor", "old.csv")
+    line = refusal("compare", "old.csv")
     assert "is not UTF-8 text" in line
     assert "latin-1" in line
 

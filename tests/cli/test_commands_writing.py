@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import resource
 import stat
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import trueup
-from commands import SOURCE, expected, files, need_cli, one_line, printed, refusal, table
+from commands import SOURCE, expected, files, need_cli, one_line, printed, refusal, table, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,3 +125,66 @@ def test_output_that_cannot_be_printed_is_one_line() -> None:
         )
     assert done.returncode == 1
     assert "o space left on device" in one_line(done.stderr)
+
+
+# -- suspicious answers, title and unit ----------------------------------------------------------------
+
+
+def with_a_slip() -> tuple[str, str]:
+    """Write answers of which one is ten times too large; return its question and its worker."""
+    import numpy as np
+
+    rng = np.random.default_rng(3)
+    height, error = rng.normal(172.0, 8.0, 20), rng.normal(0.0, 3.0, (20, 6))
+    table_of = [
+        {"question": f"q{j}", "worker": f"w{i}", "answer": round(height[j] + error[j, i])}
+        for j in range(20)
+        for i in range(6)
+    ]
+    table_of[50]["answer"] *= 10
+    write("slip.csv", table_of)
+    return table_of[50]["question"], table_of[50]["worker"]
+
+
+def test_suspicious_answers_are_shown_and_written_by_every_command() -> None:
+    question, worker = with_a_slip()
+    line = f"question {question}, worker {worker}: "
+    for command in ("doctor", "estimate", "diagnose"):
+        text = printed(command, "slip.csv")
+        assert "\nSuspicious answers\n" in text
+        said = next(each for each in text.splitlines() if line in each)
+        assert "; the other answers suggest about 1" in said
+        assert said.endswith("A factor of 10 too large?")
+    for command in ("estimate", "diagnose"):
+        for name in ("suspects.csv", "suspects.json"):
+            assert f"Written: {name}" in printed(command, "slip.csv", "--answers", name)
+        (row,) = table("suspects.csv")
+        assert (row["question"], row["worker"]) == (question, worker)
+        assert float(row["answer"]) > 8 * float(row["expected"])
+        assert [each["worker"] for each in json.loads(Path("suspects.json").read_text())] == [
+            worker
+        ]
+    document = json.loads(printed("estimate", "slip.csv", "--format", "json"))
+    assert [each["question"] for each in document["suspicious_answers"]] == [question]
+
+
+def test_without_three_answers_to_a_question_the_file_of_suspicious_answers_is_empty() -> None:
+    few = [{"question": j, "worker": i, "answer": i + j} for j in range(6) for i in range(2)]
+    write("few.csv", few)
+    assert "Suspicious answers" not in printed("doctor", "few.csv")
+    for command in ("estimate", "diagnose"):
+        text = printed(command, "few.csv", "--answers", "none.csv")
+        assert "Written: none.csv" in text
+        assert table("none.csv") == []
+        assert Path("none.csv").read_text().startswith("question,worker,answer,expected")
+
+
+def test_a_report_gets_title_and_unit() -> None:
+    printed(
+        "estimate", "answers.csv", "--report", "r.html", "--title", "Lengths <1>", "--unit", "cm"
+    )
+    html = Path("r.html").read_text("utf-8")
+    assert "<h1>Lengths &lt;1&gt;</h1>" in html
+    assert "Unit: cm." in html
+    for name in ("--title", "--unit"):
+        assert f"{name}: found " in refusal("estimate", "answers.csv", name, "cm")

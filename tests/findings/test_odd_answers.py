@@ -240,9 +240,9 @@ def test_two_answers_and_one_worker() -> None:
     for x in (plain(2, 20, 2, seed=1), plain(1, 20, 1, seed=1)):
         findings = trueup.estimate(x).findings
         assert findings.answers is None
-        said = "answers that do not fit: no question has three answers"
+        said = "suspicious answers: no question has three answers"
         assert sum(text.startswith(said) for text in findings.missing) == 1
-        assert "Answers that do not fit" not in str(findings)
+        assert "Suspicious answers" not in str(findings)
     x = plain(4, 20, 4, seed=2)
     x[2:, :5] = np.nan
     x[1, 0] = x[3, 9] = 1e6  # of the two answers to the first question, either could be wrong
@@ -338,18 +338,21 @@ def test_words() -> None:
     found = est.findings.answers
     assert found is not None
     text = str(found)
-    assert f"question {question}, worker {worker}: {x[worker, question]:g} where about 1" in text
+    assert (
+        f"question {question}, worker {worker}: {x[worker, question]:g}; the other answers suggest about 1"
+        in text
+    )
     assert text.startswith(f"{len(found)} of {found.n_judged} answers ")
     assert text.splitlines() == found.lines(10)
     assert "Nothing was removed" in text
     assert est.findings.answers is found
     everything = str(est.findings)
-    assert "\nAnswers that do not fit\n" in everything
+    assert "\nSuspicious answers\n" in everything
     assert found.describe(0) in everything
     assert list(found.frame.columns) == [
         "question", "worker", "answer", "expected", "lower", "upper", "surprise", "z", "hint",
     ]  # fmt: skip
-    assert str(odd(plain(8, 40, 5, seed=1))).startswith("No single answer stands out (200 answers")
+    assert str(odd(plain(8, 40, 5, seed=1))).startswith("No answer is suspicious (200 answers")
 
 
 def test_long_lists_are_cut() -> None:
@@ -379,7 +382,7 @@ def test_panels_are_told_to_be_taken_one_by_one() -> None:
     panels = np.stack([plain(4, 10, 4, seed) for seed in range(2)])
     findings = trueup.estimate(panels, method="native").findings
     assert findings.answers is None
-    assert any("answers that do not fit" in text for text in findings.missing if "panel" in text)
+    assert any("suspicious answers" in text for text in findings.missing if "panel" in text)
 
 
 def test_the_command_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,7 +390,7 @@ def test_the_command_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     x, (question, worker) = spoiled(2)
     table(x).to_csv("answers.csv", index=False)
-    line = ("diagnose", "answers.csv", "--resamples", "0", "--odd-answers")
+    line = ("diagnose", "answers.csv", "--resamples", "0", "--answers")
     text = printed(*line, "odd.json")
     assert f"question q{question}, worker w{worker}" in text
     assert text.endswith("Written: odd.json\n")

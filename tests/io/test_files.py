@@ -142,7 +142,8 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             "question,worker,answer\nq,w,abc\nq,v,1\n",
             (
                 'Column "answer": 1 of 2 values is not a number, at row 0 ("abc"). '
-                'Remove or mend these rows, or pass answer="other_column". '
+                "Remove or mend these rows, pass skip_bad=True to set them aside, or pass "
+                'answer="other_column". '
                 "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
@@ -150,7 +151,7 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             "question;worker;answer\nq;w;3,5\n",
             (
                 'Column "answer": 1 of 1 value is not a number, at row 0 ("3,5"). '
-                'Some have a decimal comma: pass decimal=",", or write 3.5, not 3,5. '
+                'It has a decimal comma. To read them pass decimal=",". '
                 "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
@@ -158,15 +159,17 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
             "question,worker,answer\nq,,1\n",
             (
                 'Column "worker": 1 of 1 value is missing, at row 0. '
-                "Every answer needs an id here: fill it in, or remove these rows. "
+                "Every answer needs an id here: fill it in, remove these rows, or pass "
+                "skip_bad=True to set them aside. "
                 "Rows are counted from 0, without the header; row 0 is line 2."
             ),
         ),
         (
             "q1,w1,3\nq2,w2,4\n",
             (
-                'Column "question": not found. The columns are "q1", "w1", "3". '
-                'Name the column that holds it: question="...".'
+                'Column "question": not found. Column "worker": not found. Column "answer": not found. '
+                'The columns are "q1", "w1", "3". Did you mean question="q1", worker="w1", answer="3"? '
+                "If its first line is an answer and names no columns, write one above it that does."
             ),
         ),
         (
@@ -236,8 +239,9 @@ def test_results_of_a_file_are_a_frame(written: Callable[..., Path]) -> None:
         (
             "question:worker:answer\nq:w:1\n",
             (
-                'Column "question": not found. The columns are "question:worker:answer". '
-                'Name the column that holds it: question="...". '
+                'Column "question": not found. Column "worker": not found. Column "answer": not found. '
+                'The columns are "question:worker:answer". Name the columns that hold them: '
+                'question="...", worker="...", answer="...". '
                 'If another character is between the columns, pass sep="...".'
             ),
         ),
@@ -347,7 +351,7 @@ def test_bad_values_in_parquet_are_named(tmp_path: Path) -> None:
 
     assert message_of(parquet(tmp_path / "a.pq", columns)) == (
         'File "a.pq": Column "worker": 1 of 2 values is missing, at row 1. '
-        "Every answer needs an id here: fill it in, or remove these rows."
+        "Every answer needs an id here: fill it in, remove these rows, or pass skip_bad=True to set them aside."
     )
     assert message_of(tmp_path / "a.pq", worker="who").startswith(
         'File "a.pq": Column "who": not found. The columns are "question", "worker", "answer".'

@@ -185,45 +185,50 @@ def test_answers_of_every_sort_become_numbers(
     ("answers", "message"),
     [
         (
-            ["abc", "1", "n/a"],
+            ["abc", "1", "none"],
             (
                 'Column "answer": 2 of 3 values are not numbers, first at rows 0 ("abc"), '
-                '2 ("n/a"). Remove or mend these rows, or pass answer="other_column".'
+                '2 ("none"). Remove or mend these rows, pass skip_bad=True to set them aside, or '
+                'pass answer="other_column".'
             ),
         ),
         (
             ["1", "0x10", "2"],
             (
                 'Column "answer": 1 of 3 values is not a number, at row 1 ("0x10"). '
-                'Remove or mend these rows, or pass answer="other_column".'
+                "Remove or mend these rows, pass skip_bad=True to set them aside, or pass "
+                'answer="other_column".'
             ),
         ),
         (
             ["3,5", "1", "2"],
             (
                 'Column "answer": 1 of 3 values is not a number, at row 0 ("3,5"). '
-                "Some have a decimal comma: write 3.5, not 3,5."
+                'It has a decimal comma. To read them pass decimal=",".'
             ),
         ),
         (
             [1.0, float("inf"), float("-inf")],
             (
                 'Column "answer": 2 of 3 values are infinite, first at rows 1 (inf), 2 (-inf). '
-                "Remove these rows, or leave the value empty where there is none."
+                "Remove these rows, leave the value empty where there is none, or pass "
+                "skip_bad=True to set them aside."
             ),
         ),
         (
             ["1", "-Infinity", "1e999"],
             (
                 'Column "answer": 2 of 3 values are infinite, first at rows 1 (-inf), 2 (inf). '
-                "Remove these rows, or leave the value empty where there is none."
+                "Remove these rows, leave the value empty where there is none, or pass "
+                "skip_bad=True to set them aside."
             ),
         ),
         (
             [1.0, 1e151, 2.0],
             (
                 'Column "answer": 1 of 3 values is beyond ±1e+150, at row 1 (1e+151). '
-                "Their squares overflow: remove these rows, or give answers in a larger unit."
+                "Their squares overflow: remove these rows, give answers in a larger unit, or "
+                "pass skip_bad=True to set them aside."
             ),
         ),
         (
@@ -234,7 +239,8 @@ def test_answers_of_every_sort_become_numbers(
             ["nan(x)", "1_000", "１"],
             (
                 'Column "answer": 3 of 3 values are not numbers, first at rows 0 ("nan(x)"), '
-                '1 ("1_000"), 2 ("１"). Remove or mend these rows, or pass answer="other_column".'
+                '1 ("1_000"), 2 ("１"). Remove or mend these rows, pass skip_bad=True to set them '
+                'aside, or pass answer="other_column".'
             ),
         ),
     ],
@@ -285,7 +291,8 @@ def test_missing_ids_are_named(constructor: Constructor) -> None:
 
     assert str(caught.value) == (
         'Column "worker": 2 of 3 values are missing, first at rows 1, 2. '
-        "Every answer needs an id here: fill it in, or remove these rows."
+        "Every answer needs an id here: fill it in, remove these rows, or pass skip_bad=True to "
+        "set them aside."
     )
 
 
@@ -344,18 +351,18 @@ def test_any_name_of_a_column_will_do(constructor: Constructor, name: str) -> No
     ("columns", "options", "message"),
     [
         (
-            {"Question": ["a"], "worker": ["b"], "answer": [1]},
+            {"Questoin": ["a"], "worker": ["b"], "answer": [1]},
             {},
             (
-                'Column "question": not found. The columns are "Question", "worker", "answer". '
-                'Did you mean question="Question"?'
+                'Column "question": not found. The columns are "Questoin", "worker", "answer". '
+                'Did you mean question="Questoin"?'
             ),
         ),
         (
-            {"question": ["a"], "worker": ["b"], "score": [1]},
+            {"question": ["a"], "worker": ["b"], "text": ["x"]},
             {},
             (
-                'Column "answer": not found. The columns are "question", "worker", "score". '
+                'Column "answer": not found. The columns are "question", "worker", "text". '
                 'Name the column that holds it: answer="...".'
             ),
         ),
@@ -411,9 +418,9 @@ def test_columns_that_cannot_be_chosen_are_named(
 
 
 def test_at_most_ten_columns_are_listed() -> None:
-    columns: dict[str, list[object]] = {f"c{i}": [1] for i in range(12)}
+    columns: dict[str, list[object]] = {f"c{i}": ["x"] for i in range(12)}
 
-    with pytest.raises(AnswersError, match=r'"c8", "c9" and 2 more\. Name the column'):
+    with pytest.raises(AnswersError, match=r'"c8", "c9" and 2 more\. Did you mean question="c0"'):
         read_frame(columns)
     with pytest.raises(AnswersError, match=r"There are no columns\."):
         read_frame({})

@@ -107,7 +107,7 @@ def test_ids_of_several_types_become_text(
         ("[" * 100_000, "is not a JSON list that can be used (too deeply nested)."),
         ('{"a": ' + "9" * 5000 + "}", "line 1 is not one whole JSON object ("),
         ('{"worker": "\\ud800"}', "line 1 holds half a character"),
-        ('{"a": 1}', 'Column "question": not found. The columns are "a".'),
+        ('{"a": 1}', 'Column "question": not found. Column "worker": not found. '),
         (
             '\n{"question": 1, "worker": 2, "answer": [3]}',
             (
@@ -169,8 +169,9 @@ def fake_openpyxl(*sheets: list[tuple[Any, ...]]) -> SimpleNamespace:
             SimpleNamespace(
                 iter_rows=lambda *, values_only, s=sheet: s if values_only else [],
                 reset_dimensions=lambda: None,
+                title=f"Sheet{number}",
             )
-            for sheet in sheets
+            for number, sheet in enumerate(sheets, 1)
         ]
         return SimpleNamespace(worksheets=pages, close=lambda: None)
 
@@ -203,7 +204,7 @@ def test_sheets_that_cannot_be_used_are_explained(
 
     monkeypatch.setitem(sys.modules, "openpyxl", fake_openpyxl([]))
     assert message_of(path) == (
-        'File "a.xlsx": its first sheet is empty. Its first row must name the columns.'
+        'File "a.xlsx": its sheet is empty. Its first row must name the columns.'
     )
     monkeypatch.setitem(sys.modules, "openpyxl", fake_openpyxl([("question", "worker")]))
     assert 'Column "answer": not found.' in message_of(path)

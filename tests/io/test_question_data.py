@@ -572,7 +572,7 @@ def test_columns_that_cannot_be_used(
     assert '="genre"?' in text
     assert "questions themselves" in message(read, "question", answers(), data)
     assert 'Column "question": not found' in message(
-        read, constructor({"id": ["q1"], "x": [1]}), answers()
+        read, constructor({"name": ["q1"], "x": [1]}), answers()
     ) or (constructor is dict)
     assert "no column besides" in message(read, constructor({"task": ["q1"]}), answers())
     path = write(LONG, "a.csv")

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from input_files import LINES, ODD_IDS, TEXT, WIDE, parquet_bytes, rows_of
+from input_files import LINES, ODD_IDS, TEXT, WIDE, parquet_bytes, read, rows_of
 from trueup.errors import TrueupError, TrueupWarning
 from trueup.io.readers.files import read_file
 
@@ -64,7 +64,7 @@ def test_delimited_text_comes_back_as_it_was(
     path = tmp_path / name
     path.write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
 
-    table = read_file(path, sep=sep, decimal=decimal, encoding=encoding)
+    table = read(path, sep=sep, decimal=decimal, encoding=encoding)
 
     assert [(str(q), str(w), a) for q, w, a in rows_of(table)] == rows
 
@@ -110,7 +110,7 @@ def reads_or_explains(path: Any, **options: Any) -> None:
     """Read a file: finite answers, or one line on why not."""
     message = ""
     try:
-        table = read_file(path, **options)
+        table = read(path, **options)
     except (TrueupError, TrueupWarning) as error:
         message = str(error)
     if message:

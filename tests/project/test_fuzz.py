@@ -96,7 +96,10 @@ def test_what_is_no_answers_is_refused(data: Any, what: str) -> None:
 
 # -- any keywords ----------------------------------------------------------------------------------
 
-OF_FILES = ("sep", "decimal", "encoding", "wide", "sql")
+OF_FILES = (
+    "sep", "decimal", "thousands", "strip_units", "skip_bad", "valid", "encoding", "skip_lines", "sheet", "wide", "sql",
+    "anonymous", "worker_from",
+)  # fmt: skip
 OF_ESTIMATE = (
     *OF_FILES, "target", "kind", "panel",
     "method", "shrink", "variance", "groups", "covariates", "transform", "bounds", "worker_variance",
@@ -118,7 +121,8 @@ OF_UPDATE = (
 ON_DISK = (
     "method", "shrink", "variance", "transform", "bounds", "worker_variance", "answer_variance", "duplicates", "bias",
     "caution", "level", "max_iter", "tol", "seed", "progress", "threads", "question", "worker", "answer", "sep",
-    "decimal", "encoding", "strict", "keep", "memory_limit", "groups", "covariates", "gold",
+    "decimal", "thousands", "strip_units", "skip_bad", "valid", "encoding", "skip_lines", "strict", "keep",
+    "memory_limit", "groups", "covariates", "gold",
 )  # fmt: skip
 
 

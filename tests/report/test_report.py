@@ -23,6 +23,7 @@ from trueup.report import bundle as bundle_module
 from trueup.report.bundle import bundle
 from trueup.report.names import distinct, shown
 from trueup.report.sections.prior_shape import prior_shape
+from trueup.report.sections.report_data import ReportData
 from trueup.report.sections.second_step import RiskCurve, risk_curve
 from trueup.report.single_chart import specification
 from trueup.shrinkage import EBE
@@ -36,15 +37,18 @@ altair = pytest.importorskip("altair", reason=NEEDS)
 pytest.importorskip("vl_convert", reason=NEEDS)
 
 SECTIONS = [
-    "Overview",
+    "Result",
     "How far the truth may be",
     "Estimates",
     "Comparison with known truths",
+    "Suspicious answers",
+    "Workers",
+    "Workers with correlated errors",
+    "How the estimates were made",
+    "Do the workers agree?",
     "Distribution of true values",
     "How far questions moved",
     "How much the second step helps",
-    "Workers",
-    "Workers with correlated errors",
     "Assumptions, and how to reproduce this",
 ]
 RUN = "document.documentElement.dataset.owned=1"
@@ -277,12 +281,12 @@ def test_tables_can_be_sorted_and_searched(seen: browser.Seen, est: Any) -> None
 # -- what it says -------------------------------------------------------------------------------------
 
 
-def test_the_sections_come_in_order_and_the_overview_before_the_contents(page: Path) -> None:
+def test_the_sections_come_in_order_and_the_result_before_the_contents(page: Path) -> None:
     html = page.read_text("utf-8")
     assert [
         unescape(each) for each in re.findall(r"<section[^>]*><h2>(.*?)</h2>", html)
     ] == SECTIONS
-    assert html.index("<h2>Overview") < html.index("<nav") < html.index("<h2>Estimates")
+    assert html.index("<h2>Result") < html.index("<nav") < html.index("<h2>Estimates")
 
 
 def test_the_numbers_are_those_of_the_estimate(page: Path, est: Any) -> None:
@@ -321,6 +325,93 @@ def test_what_was_read_and_chosen_is_said(page: Path, est: Any) -> None:
     assert "arXiv 2206.04816" in html
     assert f"trueup {trueup.__version__}" in html
     assert "trueup estimate 'my answers.csv' --report report.html" in html
+
+
+def test_the_result_comes_with_title_unit_and_date(tmp_path: Path) -> None:
+    frame, truth = named_answers()
+    est = estimate(frame, transform="none")
+    html = est.report(
+        tmp_path / "r.html", title=" Heights \n of <people>", unit="<cm>", truth=truth
+    ).read_text("utf-8")
+    assert "<h1>Heights of &lt;people&gt;</h1>" in html
+    assert re.search(r"<header>.*\d{4}-\d\d-\d\d\. Unit: &lt;cm&gt;\.", html, re.DOTALL)
+    page = unescape(html)
+    assert re.search(r"typically been about [\d.]+ <cm> off the truth", page)
+    assert re.search(r"<b>±[\d.]+ <cm></b> <span>typical 95% interval", page)
+    assert re.search(r"The estimates range from [\d.]+ to [\d.]+ <cm>", page)
+    assert '"title":"value (\\u003ccm>)"' in html
+    assert "typical error of an answer (\\u003ccm>)" in html
+    assert "answer units" not in re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    with pytest.raises(TrueupError, match="unit: found 7"):
+        est.report(tmp_path / "r.html", unit=7)  # type: ignore[arg-type]
+
+
+def test_gold_does_not_count_in_typical_certainty() -> None:
+    frame, truth = named_answers()
+    gold = {f"q{j}": float(truth[j]) for j in range(25)}  # most of the forty
+    est = estimate(frame, gold=gold, transform="none", target="consensus")
+    data = ReportData(est)
+    assert data.is_gold.sum() == 25
+    assert data.typical_margin == np.median(data.half_width[~data.is_gold]) > 0
+
+
+def test_no_gain_is_said_that_rests_on_one_question(tmp_path: Path) -> None:
+    x = simulate(workers=5, questions=30, truth_scale=0.7, seed=2).answers.to_matrix()
+    options: dict[str, Any] = {"transform": "none", "target": "consensus"}
+    usual = estimate(x, "mean", "normal", **options)
+    assert 0 < ReportData(usual).gain == usual.second_step.expected_gain
+    # One question that everybody answers very poorly, and says so: nearly all of the gain is there.
+    question, worker = (each.ravel() for each in np.meshgrid(np.arange(30), np.arange(5)))
+    poor, draw = question == 4, np.random.default_rng(0)
+    frame = {
+        "question": question,
+        "worker": worker,
+        "answer": x.ravel() + 20.0 * poor * draw.normal(size=150),
+        "v": np.where(poor, 400.0, 1.0),
+    }
+    odd = estimate(frame, "mean", "normal", answer_variance="v", **options)
+    assert odd.second_step.expected_gain > 0.9
+    assert np.isnan(ReportData(odd).gain)
+    said = unescape(odd.report(tmp_path / "r.html").read_text("utf-8"))
+    assert "a single question has most of the expected error, so no figure is given" in said
+    assert "is expected to lower" not in said
+    x[:, 4] *= 60.0
+    odd = estimate(x, "mean", "normal", variance="plugin", **options)
+    page = odd.report(tmp_path / "r.html", truth=np.zeros(30)).read_text("utf-8")
+    assert "Most of the squared error comes from a single question" in page
+    assert "<h2>How much the second step helps" not in page
+    for words in ("lowered the mean squared error by", "raised the mean squared error by"):
+        assert words not in page
+
+
+def test_statisticians_figures_are_folded_away(page: Path) -> None:
+    html = page.read_text("utf-8")
+    head = html[: html.index("<h2>How the estimates were made")]
+    for word in ("prior", "ICC", "Krippendorff", "expected to lower"):
+        assert word not in re.sub(r"<(script|style).*?</\1>", "", head, flags=re.DOTALL), word
+    folded = re.findall(r'<h2>([^<]*)</h2>\n<details class="fold"><summary>For stat', html)
+    assert [unescape(title) for title in folded] == SECTIONS[8:12]
+    assert not re.search(r"<details[^>]* open", html)
+
+
+def test_every_caption_says_what_it_shows_and_of_how_many(page: Path, est: Any) -> None:
+    html = page.read_text("utf-8")
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", html, re.DOTALL)
+    assert len(captions) == figures(html)
+    for caption in captions:
+        assert f"{est.answers.n_answers} answers from 12 workers to 40 questions." in caption
+    assert sum("95% interval" in caption for caption in captions) >= 4
+
+
+def test_long_names_lose_their_middle_and_keep_it_for_who_asks(tmp_path: Path) -> None:
+    frame, _ = named_answers()
+    long = {f"q{j}": f"study/{'part/' * 20}{j}.wav" for j in range(40)}
+    frame["question"] = [long[name] for name in frame["question"]]
+    html = estimate(frame).report(tmp_path / "r.html").read_text("utf-8")
+    for name in long.values():
+        cell = f'<bdi title="{name}">{name[:53]}…{name[-26:]}</bdi>'
+        assert cell in html
+        assert f'"id":"{name}"' in html
 
 
 def test_errors_against_the_truth_are_shown(page: Path, est: Any) -> None:
@@ -506,7 +597,8 @@ def test_long_names_do_not_make_it_large(tmp_path: Path) -> None:
         "answer": draw.normal(size=8000) * 1e4,
     }
     path = estimate(frame, method="mean", duplicates="mean").report(tmp_path / "r.html")
-    assert path.stat().st_size < 3e6
+    assert path.stat().st_size < 5e6
+    assert f'title="{"q" * 500}7"' in path.read_text("utf-8")
 
 
 def test_the_script_for_charts_is_made_once(
@@ -540,6 +632,22 @@ def test_the_script_for_charts_is_made_once(
 
 
 # -- in Python -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [("pdf", b"%PDF-"), ("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE")],
+)
+def test_a_plot_is_saved_as_what_its_name_says(
+    est: Any, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    path = tmp_path / f"figure.{suffix}"
+    offline = {"inline": True} if suffix == "html" else {}
+    est.plot().save(path, **offline)
+    written = path.read_bytes()
+    assert written.startswith(start)
+    assert len(written) > 5000
+    assert b'src="http' not in written
 
 
 def test_plot_returns_altair_charts(est: Any) -> None:

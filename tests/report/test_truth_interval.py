@@ -83,7 +83,7 @@ def test_the_distance_comes_first_then_the_interval(tmp_path: Path) -> None:
         "What infinitely many such workers would say is known to ±",
         lead,
     )
-    assert titles(html)[:3] == ["Overview", TITLE, "Estimates"]
+    assert titles(html)[:3] == ["Result", TITLE, "Estimates"]
     text = words(html)
     assert est.diagnosis.target[1:] in text
     assert outlook.next_gold.replace("± ", "±") in text
@@ -117,7 +117,7 @@ def test_the_chart_has_both_intervals_of_thirty_questions_from_highest_to_lowest
 def test_the_second_step_for_the_truth_promises_no_gain(tmp_path: Path) -> None:
     # Poor answers, so that a part of the step is taken in spite of what crowds understate.
     noisy = simulate(workers=4, questions=60, truth_scale=0.5, variance_scale=4.0, seed=2)
-    promise = "expected change of the mean squared error"
+    promise = "expected to lower the mean squared error by"
     for target in ("truth", "consensus"):
         est = estimate(noisy.answers, "mean", target=target)
         assert est.second_step.expected_gain > 0.1
@@ -140,7 +140,7 @@ def test_for_the_consensus_the_truth_is_an_aside(tmp_path: Path) -> None:
     lead = words(re.findall(r'<div class="lead">(.*?)</div>', html, re.DOTALL)[0])
     assert "truth" not in lead
     order = titles(html)
-    assert order.index(TITLE) > order.index("How much the second step helps")
+    assert order.index(TITLE) > order.index("Workers")
     assert "for opinions and ratings that is all there is to know" in html
     spec = truth_interval_chart(ReportData(est))["layer"][0]
     assert spec["encoding"]["color"]["scale"]["range"][-1] == "var(--faint)"

@@ -12,7 +12,7 @@ import pytest
 from trueup import TrueupError
 from trueup.report.bundle import bundle
 from trueup.study import paper
-from trueup.study.paper import alpha
+from trueup.study.paper import alpha, partition
 from trueup.study.paper.alpha import ROWS, AlphaRow, ratio_of
 from trueup.study.paper.cells import constant_truth, narrowest, uniform, variable_truth
 from trueup.study.paper.context import Context
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from browser import Browser
+    from trueup.study.paper import PaperStudy
 
 
 @pytest.fixture
@@ -80,10 +81,12 @@ def test_the_whole_study_makes_one_page_and_a_table(
     monkeypatch.setattr(Context, "workers", (3,))
     monkeypatch.setattr(Context, "questions", (10,))
     monkeypatch.setattr(alpha, "SAMPLES", 1000)
-    page = paper.run(
+    result = paper.run(
         tmp_path / "out", quick=True, data=str(data_folder), samples=20, progress=False
     )
-    text = page.read_text(encoding="utf-8")
+    assert len(result.verdicts) == len(paper.PARTS)
+    assert not result.missing
+    text = result.page.read_text(encoding="utf-8")
     for claim in (
         "improves every algorithm, by 1 to 90%",
         "approaches 1",
@@ -108,7 +111,7 @@ def test_the_whole_study_makes_one_page_and_a_table(
 
 
 @pytest.fixture(scope="module")
-def page_without_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study_without_data(tmp_path_factory: pytest.TempPathFactory) -> PaperStudy:
     """A page of the parts that have charts and need no data, and of one that needs data."""
     folder = tmp_path_factory.mktemp("study")
     parts = (table_one, known_competence, constant_truth, variable_truth, trade_off)
@@ -118,6 +121,11 @@ def page_without_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("TRUEUP_CACHE", str(folder / "cache"))
         patch.setattr(paper, "PARTS", parts)
         return paper.run(folder, quick=True, data=str(folder), samples=20, progress=False)
+
+
+@pytest.fixture(scope="module")
+def page_without_data(study_without_data: PaperStudy) -> Path:
+    return study_without_data.page
 
 
 @pytest.mark.needs("browser")
@@ -131,10 +139,49 @@ def test_the_page_opens_in_a_browser_without_network_and_draws_every_chart(
     assert seen.requests == []
 
 
-def test_without_data_the_rest_still_runs(page_without_data: Path) -> None:
-    text = page_without_data.read_text(encoding="utf-8")
-    assert "Not run" in text
+def test_without_data_the_rest_still_runs(study_without_data: PaperStudy) -> None:
+    text = study_without_data.page.read_text(encoding="utf-8")
     assert "Table 1" in text
+    assert "Not run: the data are not available." in text
+    assert text.count("</span> not run</span>") == 2  # in the contents and at the part itself
+    assert text.count("</span> holds in part</span>") == 2  # the parts of questions alone
+    assert study_without_data.verdicts["Variable truth"] == "not run"
+    assert list(study_without_data.missing) == ["Variable truth"]
+    assert "Variable truth" not in study_without_data.failed
+
+
+def test_a_quick_run_says_so_in_every_heading_and_at_the_end(
+    study_without_data: PaperStudy,
+) -> None:
+    text = study_without_data.page.read_text(encoding="utf-8")
+    headings = re.findall(r"<h[12]>(.*?)</h[12]>", text.partition("<footer>")[0])
+    assert len(headings) == 7
+    assert all("(quick run)" in heading for heading in headings if heading != "Contents")
+    assert "Quick run" in text[text.index("<footer>") :]
+    assert str(study_without_data).startswith("Quick run, few samples, 5 statements (holds: ")
+    assert str(study_without_data).endswith("not run: 1).")
+
+
+def test_parts_left_out_on_request_are_not_run_and_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper, "PARTS", (constant_truth, variable_truth, trade_off))
+    monkeypatch.setattr(Context, "workers", (3,))
+    monkeypatch.setattr(Context, "questions", (10,))
+    result = paper.run(tmp_path, without_data=True, samples=20, progress=False)
+    assert result.verdicts["Variable truth"] == "not run"
+    assert not result.missing
+    text = result.page.read_text(encoding="utf-8")
+    assert "uick" not in text[text.index("<body>") :].partition("<script")[0]
+    assert "Full run, 3 statements" in text
+    assert "pies" not in text  # the last part runs without its real data
+
+
+def test_a_statement_fails_where_the_numbers_say_so(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "_after", lambda x, *_: x)  # no step: no cut can help
+    assert trade_off(context).holds is False
 
 
 def test_too_few_samples_are_refused(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ A package offers its own under the entry point group `trueup.algorithms`:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueup.algorithms.contract import Algorithm
 from trueup.algorithms.crh import CRH, PM
@@ -21,13 +23,17 @@ from trueup.algorithms.kdem import KDEm
 from trueup.algorithms.mean import Mean
 from trueup.algorithms.median import Median, WeightedMedian
 from trueup.algorithms.native import Native
+from trueup.algorithms.question_rule import QuestionRule
 from trueup.algorithms.student_t import StudentT
 from trueup.algorithms.subject_bias import SubjectBias
 from trueup.errors import TrueupError, nearest, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from importlib.metadata import EntryPoints
 
+#: What names a first step.
+Method: TypeAlias = "str | Algorithm | type[Algorithm] | Callable[[Any], Any]"
 ENTRY_POINTS = "trueup.algorithms"
 
 _builtin: tuple[type[Algorithm], ...] = (
@@ -80,32 +86,99 @@ def names() -> list[str]:
     return list(dict.fromkeys([*_registered, *others]))
 
 
-def find(method: str | Algorithm | type[Algorithm]) -> Algorithm:
-    """Return the algorithm for a name, a class, or an algorithm itself.
+def find(method: Method) -> Algorithm:
+    """Return the algorithm for a name, a name with parameters, a class, a function, or an algorithm itself.
 
-    >>> find("crh")
-    CRH(loss='squared', scale='std', per_count=True)
+    >>> find("crh:scale=var")
+    CRH(loss='squared', scale='var', per_count=True)
     """
     if isinstance(method, Algorithm):
         return method
     if isinstance(method, type) and issubclass(method, Algorithm):
         return method()
+    if callable(method) and not isinstance(method, type):
+        return QuestionRule(method)
     if not isinstance(method, str):
         raise TrueupError(
-            f"found {type(method).__name__}, expected a name or an Algorithm.", argument="method"
+            f"found {type(method).__name__}, expected a name, an Algorithm or a function.",
+            argument="method",
         )
-    if method in _registered:
-        return _registered[method]()
-    for point in _installed():
-        if point.name == method:
-            loaded = point.load()
-            if not (isinstance(loaded, type) and issubclass(loaded, Algorithm)):
-                raise TrueupError(
-                    f"the entry point {method!r} is not an Algorithm class.", argument="method"
-                )
-            return loaded()
-    near = nearest(method, names())
+    known = _by_name(method)
+    if known is not None:
+        return known()
+    name, colon, parameters = method.partition(":")
+    known = _by_name(name) if colon else None
+    if known is not None:
+        return with_parameters(known, parameters, name)
+    if colon and name.endswith(".py"):
+        raise TrueupError(
+            f"{quoted(method)} names a file, and only the command line loads code.",
+            argument="method",
+            remedy="Import the class and pass it, or an object of it.",
+        )
+    near = nearest(name, names())
     hint = f' Did you mean "{near}"?' if near else ""
     raise TrueupError(
         f"{quoted(method)} is not known.{hint} Known: {', '.join(names())}.", argument="method"
     )
+
+
+def _by_name(name: str) -> type[Algorithm] | None:
+    """Return the class that is known by a name, if there is one."""
+    if name in _registered:
+        return _registered[name]
+    for point in _installed():
+        if point.name == name:
+            loaded = point.load()
+            if not (isinstance(loaded, type) and issubclass(loaded, Algorithm)):
+                raise TrueupError(
+                    f"the entry point {name!r} is not an Algorithm class.", argument="method"
+                )
+            return loaded
+    return None
+
+
+def with_parameters(algorithm: type[Algorithm], text: str, name: str) -> Algorithm:
+    """Make an algorithm with parameters that are written as `key=value,key=value`."""
+    defaults = {each.name: each.default for each in signature(algorithm).parameters.values()}
+    parameters: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if key not in defaults or not equals or key in parameters:
+            fault = "is given twice" if key in parameters else "is not a parameter with a value"
+            raise TrueupError(
+                f"{quoted(part)} {fault} of {quoted(name)}.",
+                argument="method",
+                remedy=_how_to_write(name, defaults),
+            )
+        parameters[key] = _cast(value, defaults[key], key, name)
+    return algorithm(**parameters)
+
+
+def _how_to_write(name: str, defaults: dict[str, Any]) -> str:
+    if not defaults:
+        return f"{name} has no parameters."
+    listed = ", ".join(f"{key}={default}" for key, default in defaults.items())
+    return f'Parameters of {name} and their defaults: {listed}. Write "{name}:{next(iter(defaults))}=VALUE".'
+
+
+def _cast(text: str, default: Any, key: str, name: str) -> Any:
+    """Read a value as what the default is; where that is None, as a number or else as text."""
+    words = {"true": True, "false": False}
+    match default:
+        case bool():
+            if text.lower() in words:
+                return words[text.lower()]
+            kind = "true or false"
+        case str():
+            return text
+        case int() | float() | None:
+            for cast in (int, float):
+                with suppress(ValueError):
+                    return cast(text)
+            if default is None:
+                return None if text.lower() == "none" else text
+            kind = "a number"
+        case _:
+            kind = "a parameter that Python alone can set: pass an object of the class"
+    raise TrueupError(f"{key} of {name} is {quoted(text)}, must be {kind}.", argument="method")

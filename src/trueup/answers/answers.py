@@ -12,7 +12,7 @@ runs over all panels in the same few passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from trueup.answers import panels
 from trueup.answers.build import build
 from trueup.answers.cut import BLOCK_ANSWERS, cut_blocks
 from trueup.errors import AnswersError
+from trueup.io.read_options import ANSWER_OPTIONS, FILE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.answers.origin import Origin
     from trueup.core.arrays import Floats, Indices, Ints
+    from trueup.io.columns import IdNames
+    from trueup.io.read_options import Duplicates
+    from trueup.io.rejects import Rejects
     from trueup.io.table import Ids, Table
-
-Duplicates = Literal["error", "mean", "first"]
-
-# Options of `from_file` that say how a file is read.
-FILE_OPTIONS = ("sep", "decimal", "encoding", "wide", "sql")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,9 +83,13 @@ class Answers:
         """
         from trueup.io.paths import is_path
 
-        given = {name for name, value in options.items() if value is not None}
+        given = {
+            name
+            for name, value in options.items()
+            if value is not None and (value is not False or name == "wide")
+        }
         if isinstance(data, Answers):
-            too_late = given - {"question", "worker", "answer", "duplicates"}
+            too_late = given - {"question", "worker", "answer", "duplicates", "question_data"}
             if too_late:
                 raise AnswersError(
                     f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
@@ -108,7 +111,21 @@ class Answers:
                     argument="panel",
                     remedy="Give an array of three dimensions: panels x workers x questions.",
                 )
-            for name in ("question", "worker", "answer", "panel"):
+            if "wide" in given:
+                raise AnswersError(
+                    "is for tables, and this is an array.",
+                    argument="wide",
+                    remedy="Give workers x questions; transpose it if it is the other way round.",
+                )
+            for name in ANSWER_OPTIONS:
+                if name in given:
+                    raise AnswersError(
+                        "is for tables, and this is an array of numbers.",
+                        argument=name,
+                        remedy="Leave it out, and put NaN where there is no answer.",
+                    )
+            columns = ("question", "worker", "answer", "panel", "wide", "question_data")
+            for name in (*columns, *ANSWER_OPTIONS):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
             return make(data, **options)
@@ -119,34 +136,64 @@ class Answers:
         cls,
         frame: Any,
         *,
-        question: str = "question",
+        question: str | Sequence[str] = "question",
         worker: str = "worker",
         answer: str = "answer",
         panel: str | None = None,
+        wide: bool | str | None = None,
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
+        anonymous: bool = False,
+        question_data: Sequence[str] = (),
+        decimal: str | None = None,
+        thousands: str | None = None,
+        strip_units: bool = False,
+        skip_bad: bool = False,
+        valid: tuple[float, float] | None = None,
         read: Callable[..., Table] | None = None,
     ) -> Answers:
-        """Make Answers of a long table with one answer per row.
+        """Make Answers of a table: one answer per row, or one row per question and one column per worker.
 
         Parameters
         ----------
         frame : pandas, polars, pyarrow or duckdb frame, or a dict of columns
             Missing answers are dropped and counted.
         question, worker, answer : str
-            Names of the columns; `task`, `worker`, `label` are recognised as well.
+            Names of the columns; other names that people use, such as `task`, `rater` and `score`, are recognised.
+            Several columns may name a question together: `question=["sample", "model"]`.
         panel : str, optional
             Column that tells independent problems apart.
-        duplicates : {"error", "mean", "first"}
-            What to do when a worker answered a question more than once.
+        wide : bool or {"questions", "workers"}, optional
+            True or "questions": one row per question and one column per worker; "workers": the other way round;
+            False: one row per answer. By default found from names and values; where both are possible that is an
+            error.
+        duplicates : {"error", "mean", "mean-all", "first"}
+            What to do when a worker answered a question more than once. "mean" stops where these answers differ in
+            another column of few values, such as the model that was judged; "mean-all" does not.
         answer_variance : str, optional
             Column with the variance of each single answer, such as a sensor's own.
         worker_variance : str or mapping, optional
             Known variance of each worker (or of some): a column, or worker id -> variance.
+        anonymous : bool
+            Replace the ids of the workers by pseudonyms, in random order.
+        question_data : sequence of str
+            Columns that say something about the questions: in a wide table they are no workers.
+        decimal, thousands : str, optional
+            Decimal mark of numbers in text ("." or ","), and what separates groups of three digits, if anything does
+            (",", ".", " " or "'").
+        strip_units : bool
+            Take off the unit, currency or percent sign beside numbers in text; all must have the same one or none.
+            "45 %" is read as 45.
+        skip_bad : bool
+            Set rows aside whose answer is not a number or not valid, or that lack a question or worker. They are
+            counted, and listed in `Answers.rejects`.
+        valid : (low, high), optional
+            Answers outside are an error, or set aside with `skip_bad`.
         read : callable, optional
             What turns `frame` into encoded columns; by default any data frame is understood.
         """
+        from trueup.io.readers.answer_column import AnswerRules
         from trueup.io.readers.frames import read_frame
 
         table = (read or read_frame)(
@@ -155,9 +202,13 @@ class Answers:
             worker=worker,
             answer=answer,
             panel=panel,
+            wide=wide,
+            question_data=question_data,
             numbers=_number_columns(answer_variance, worker_variance),
+            rules=AnswerRules.of(decimal, thousands, strip_units, skip_bad, valid),
         )
-        return cls(**build(table, duplicates, answer_variance, worker_variance))
+        fields = build(table, duplicates, answer_variance, worker_variance, anonymous=anonymous)
+        return cls(**fields)
 
     @classmethod
     def from_file(
@@ -165,9 +216,10 @@ class Answers:
         path: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
         sep: str | None = None,
-        decimal: str | None = None,
         encoding: str | None = None,
-        wide: bool | str | None = None,
+        skip_lines: int | None = None,
+        sheet: str | None = None,
+        worker_from: str | None = None,
         sql: str | None = None,
         **options: Any,
     ) -> Answers:
@@ -178,12 +230,14 @@ class Answers:
         path : path or list of paths
             Delimited text (.csv, .tsv, .txt), JSON (.jsonl, .ndjson, .json), Parquet or .xlsx; text and JSON also
             with .gz behind. A pattern ("answers/*.csv") or a list is read as one table; "-" is standard input.
-        sep, decimal, encoding : str, optional
-            How delimited text is written: the character between values (found from the header), the decimal mark
-            ("." or ","), the encoding (UTF-8).
-        wide : bool or {"questions", "workers"}, optional
-            True or "questions": one row per question and one column per worker; "workers": the other way round;
-            False: one row per answer. By default found from the columns.
+        sep, encoding : str, optional
+            How delimited text is written: the character between values (found from the header), the encoding (UTF-8).
+        skip_lines : int, optional
+            Lines of text, or rows of a sheet, above the one that names the columns.
+        sheet : str, optional
+            The sheet of an Excel workbook with several.
+        worker_from : {"file", "folder"}, optional
+            Each file holds the answers of one worker, who is named by the file, without its ending, or by its folder.
         sql : str, optional
             Query to run on `path`, a DuckDB or SQLite database, without changing it.
         options
@@ -193,7 +247,15 @@ class Answers:
 
         from trueup.io.readers.files import read_file
 
-        read = partial(read_file, sep=sep, decimal=decimal, encoding=encoding, wide=wide, sql=sql)
+        read = partial(
+            read_file,
+            sep=sep,
+            encoding=encoding,
+            skip_lines=skip_lines,
+            sheet=sheet,
+            worker_from=worker_from,
+            sql=sql,
+        )
         return cls.from_frame(path, **options, read=read)
 
     @classmethod
@@ -212,6 +274,7 @@ class Answers:
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
+        anonymous: bool = False,
     ) -> Answers:
         """Make Answers of an array, workers x questions, NaN where there is no answer.
 
@@ -227,7 +290,7 @@ class Answers:
         from trueup.io.readers.matrix import matrix_table
 
         table = matrix_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance, anonymous=anonymous)
 
     @classmethod
     def from_sparse(
@@ -237,6 +300,7 @@ class Answers:
         answer_variance: Any = None,
         worker_variance: Any = None,
         duplicates: Duplicates = "error",
+        anonymous: bool = False,
     ) -> Answers:
         """Make Answers of a `scipy.sparse` matrix, workers x questions.
 
@@ -247,7 +311,7 @@ class Answers:
         from trueup.io.readers.matrix import sparse_table
 
         table = sparse_table(matrix, answer_variance, worker_variance)
-        return _build_matrix(table, duplicates, worker_variance)
+        return _build_matrix(table, duplicates, worker_variance, anonymous=anonymous)
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -285,6 +349,16 @@ class Answers:
     def n_duplicates(self) -> int:
         """Number of answers that repeat a worker on a question."""
         return self.origin.n_duplicates
+
+    @property
+    def names(self) -> IdNames:
+        """What questions and workers are called: the columns that hold their ids."""
+        return self.origin.names
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows that were set aside because they cannot be used."""
+        return self.origin.rejects
 
     @property
     def counts(self) -> Ints:
@@ -390,9 +464,12 @@ def _build_matrix(
     table: Table,
     duplicates: Duplicates,
     worker_variance: Any,
+    *,
+    anonymous: bool,
 ) -> Answers:
     """Build from a table that carries the variances given as arrays."""
     columns = [
         name if name in table.numbers else None for name in ("answer_variance", "worker_variance")
     ]
-    return Answers(**build(table, duplicates, columns[0], columns[1] or worker_variance))
+    known = columns[1] or worker_variance
+    return Answers(**build(table, duplicates, columns[0], known, anonymous=anonymous))

@@ -68,12 +68,46 @@ class Block:
     whole (other than 0 only with panels, where a block needs the workers of its own panels alone). Questions marked
     in `aside` teach nothing about workers.
 
+    What an algorithm does with a block is made of four moves: `weigh(weight)`, sums over the answers of each question,
+    weighted by worker; `residuals(x)`, answer minus truth for each answer; `by_worker(a, factor)` and `by_question(a)`,
+    sums of a number per answer over the answers of each worker and of each question. Arrays are not to be written to.
+
     Attributes
     ----------
+    indptr : array
+        The answers to question j of the block are at positions `indptr[j] .. indptr[j+1]`.
+    workers : array
+        Number of the worker of each answer, inside the block.
+    values : array
+        Each answer minus the centre of its question.
+    precision : array or None
+        How precise each answer is relative to the others, where variances of answers are known.
+    n_workers : int
+        Number of workers.
+    start, first_worker, first_panel : int
+        Numbers of the first question, worker and panel among all.
+    panel_questions : array
+        Panel b of the block has the questions from entry b up to entry b+1.
+    aside : array or None
+        Questions that teach nothing about workers.
     centre : array
         What the values of each question are relative to.
     given : array or None
         The answers as given, where `values + centre` loses digits of them; None: it does not, or they were changed.
+
+    Examples
+    --------
+    Two workers, two questions, three answers:
+
+    >>> from trueup import Answers
+    >>> (block,) = Answers.from_matrix([[1.0, 5.0], [3.0, np.nan]]).blocks()
+    >>> block.answers.tolist(), block.workers.tolist(), block.indptr.tolist()
+    ([1.0, 3.0, 5.0], [0, 1, 0], [0, 2, 3])
+    >>> weight, total = block.weigh(np.array([1.0, 3.0]))
+    >>> (block.centre + total / weight).tolist()
+    [2.5, 5.0]
+    >>> block.by_worker(block.residuals(total / weight) ** 2, block.informative).tolist()
+    [2.25, 0.25]
     """
 
     indptr: Indices

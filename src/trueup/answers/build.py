@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.answers.faults import bad_variances, listed_answers, repeated_answers, two_variances
+from trueup.answers.faults import bad_variances, listed_answers, two_variances
 from trueup.answers.origin import Origin
+from trueup.answers.repeats import repeated_error
 from trueup.core.arrays import (
     compact,
     group_order,
@@ -21,12 +22,13 @@ from trueup.core.arrays import (
 )
 from trueup.errors import AnswersError, first_rows, marked_rows, quoted
 from trueup.io.read_options import check_reading
+from trueup.io.table import pseudonyms_of
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from trueup.answers.answers import Duplicates
     from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.io.read_options import Duplicates
     from trueup.io.table import Ids, Table
 
 # Answers that a message names.
@@ -42,8 +44,12 @@ def build(
     duplicates: Duplicates,
     answer_variance: str | None,
     worker_variance: Any,
+    *,
+    anonymous: bool = False,
 ) -> dict[str, Any]:
     """Sort encoded answers by question and worker, settle duplicates, centre the values.
+
+    With `anonymous`, workers have pseudonyms from here on: nothing later knows their ids.
 
     Returns
     -------
@@ -57,13 +63,20 @@ def build(
             remedy="Give the name of a column.",
         )
     check_reading(duplicates, answer_variance, worker_variance)
+    if anonymous:
+        table, worker_variance = _without_ids(table, worker_variance)
     question, worker, panels = _number(table)
     precision = _precision(table, answer_variance)
     m, n = int(panels.questions[-1]), int(panels.workers[-1])
     sort = Sort.of(question, worker, m, n)
     n_duplicates = int(np.count_nonzero(sort.again))
-    if n_duplicates and duplicates == "error":
-        raise _duplicate_error(table, sort, n_duplicates)
+    if n_duplicates and duplicates in ("error", "mean"):
+        at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[
+            :NAMED
+        ]  # each pair once
+        error = repeated_error(table, n_duplicates, sort.rows(at), merging=duplicates == "mean")
+        if error is not None:
+            raise error
     indptr, worker = sort.indptr, sort.worker
     values = sort.follow(table.answer)
     precision = None if precision is None else sort.follow(precision)
@@ -101,8 +114,25 @@ def build(
             table.n_rows,
             table.n_missing,
             n_duplicates,
+            table.names,
+            table.unanswered,
+            table.suggested,
+            table.rejects,
+            table.doubtful,
+            table.dropped_questions,
         ),
     }
+
+
+def _without_ids(table: Table, worker_variance: Any) -> tuple[Table, Any]:
+    """Number the workers anew, in random order, and let pseudonyms take the place of their ids."""
+    names, code = pseudonyms_of(table.worker_ids)
+    if hasattr(worker_variance, "items"):
+        given = dict(worker_variance.items())
+        known = zip(table.worker_ids.index_of(given).tolist(), given.values(), strict=True)
+        worker_variance = {names.name(int(code[old])): value for old, value in known if old >= 0}
+    worker = code[table.worker].astype(table.worker.dtype)
+    return replace(table, worker=worker, worker_ids=names), worker_variance
 
 
 class _Panels(NamedTuple):
@@ -259,11 +289,6 @@ def _places(table: Table, bad: Bools, values: Floats) -> str:
         return first_rows(bad, table.row, values)
     at = np.flatnonzero(bad)[:NAMED]
     return _listed(table, at, values[at].tolist())
-
-
-def _duplicate_error(table: Table, sort: Sort, count: int) -> AnswersError:
-    at = np.flatnonzero(sort.again & ~np.append(False, sort.again[:-1]))[:NAMED]  # each pair once
-    return repeated_answers(count, f"first {_listed(table, sort.rows(at))}")
 
 
 def merge_repeated(

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.io.table import Ids
 
-Repeated: TypeAlias = Literal["error", "mean", "first", "replace"]
+Repeated: TypeAlias = Literal["error", "mean", "mean-all", "first", "replace"]
 #: Frames that come back as they were, if their library is there.
 FRAMES = ("pandas", "polars", "pyarrow", "duckdb")
-REPEATED = ("error", "mean", "first", "replace")
+REPEATED = ("error", "mean", "mean-all", "first", "replace")
 
 
 class Merged(NamedTuple):
@@ -44,8 +44,13 @@ class Merged(NamedTuple):
     workers: int
 
 
-def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
-    """Fold new answers into old ones; what is new comes last, in the order of first appearance."""
+def merge(
+    old: Answers, new: Answers, duplicates: Repeated = "error", *, anonymous: bool = False
+) -> Merged:
+    """Fold new answers into old ones; what is new comes last, in the order of first appearance.
+
+    With `anonymous`, messages name no worker.
+    """
     question, question_ids = joined(old.question_ids, new.question_ids, "question")
     worker, worker_ids = joined(old.worker_ids, new.worker_ids, "worker")
     m, n = len(question_ids), len(worker_ids)
@@ -57,8 +62,9 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
     place, again = _places(old, new_key, new_question, n)
     keep_old, keep_new = None, np.ones(len(again), dtype=bool)
     if again.any():
-        if duplicates in ("error", "mean"):
-            raise _repeated(question_ids, worker_ids, new_key[again], n)
+        if duplicates in ("error", "mean", "mean-all"):
+            named = None if anonymous else worker_ids
+            raise _repeated(question_ids, named, new_key[again], n)
         if duplicates == "first":
             keep_new = ~again
         else:
@@ -107,6 +113,8 @@ def merge(old: Answers, new: Answers, duplicates: Repeated = "error") -> Merged:
             n_rows=old.origin.n_rows + new.origin.n_rows,
             n_missing=old.origin.n_missing + new.origin.n_missing,
             n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
+            unanswered=_unanswered(question_ids, old.origin.unanswered, new.origin.unanswered),
+            rejects=old.origin.rejects + new.origin.rejects,
         ),
     )
     return Merged(
@@ -144,10 +152,26 @@ def _places(old: Answers, keys: Ints, question: Ints, n: int) -> tuple[Ints, Boo
     return place, again
 
 
-def _repeated(questions: Ids, workers: Ids, keys: Ints, n: int) -> AnswersError:
+def _unanswered(answered: Ids, *parts: Ids | None) -> Ids | None:
+    """Return the questions that still nobody answered."""
+    found: Ids | None = None
+    for ids in parts:
+        if ids is None:
+            continue
+        found = ids if found is None else joined(found, ids, "question")[1]
+    if found is None:
+        return None
+    still = np.flatnonzero(answered.index_of(found) < 0)
+    return found.take(still) if len(still) else None
+
+
+def _repeated(questions: Ids, workers: Ids | None, keys: Ints, n: int) -> AnswersError:
     first = keys[:NAMED]
-    pairs = zip(workers.tolist(first % n), questions.tolist(first // n), strict=True)
-    named = ", ".join(f"worker {quoted(w)} on question {quoted(q)}" for w, q in pairs)
+    names = [f"question {quoted(name)}" for name in questions.tolist(first // n)]
+    if workers is not None:
+        who = workers.tolist(first % n)
+        names = [f"worker {quoted(w)} on {q}" for w, q in zip(who, names, strict=True)]
+    named = ", ".join(names)
     return AnswersError(
         f"{len(keys):,} of the new answers were given before, first {named}.",
         argument="duplicates",

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trueup.errors import counted, quoted
+from trueup.io.columns import PLAIN_NAMES, IdNames
+from trueup.io.rejects import Rejects
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trueup.io.table import Ids
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the answers came from: ids of questions and workers, and what was dropped."""
+    """Where the answers came from: ids of questions and workers, what was dropped, and what columns are called.
+
+    Attributes
+    ----------
+    names
+        Names of the columns of ids.
+    unanswered
+        Questions of a wide table that nobody answered.
+    suggested
+        Columns that may hold systems, runs or known truths and were not used.
+    rejects
+        Rows that were set aside because they cannot be used.
+    doubtful
+        Marks such as "-" that were taken for "no answer", and how often they were there.
+    dropped_questions
+        Number of questions of a long table that have rows but no answer.
+    """
 
     question_ids: Ids
     worker_ids: Ids
@@ -20,3 +42,22 @@ class Origin:
     n_rows: int = 0
     n_missing: int = 0
     n_duplicates: int = 0
+    names: IdNames = PLAIN_NAMES
+    unanswered: Ids | None = None
+    suggested: Mapping[str, str] = field(default_factory=dict)
+    rejects: Rejects = field(default_factory=Rejects)
+    doubtful: tuple[tuple[str, int], ...] = ()
+    dropped_questions: int = 0
+
+    @property
+    def account(self) -> list[str]:
+        """What was set aside, and which marks were taken for "no answer" that may have been meant otherwise."""
+        lines = [self.rejects.account(self.n_rows)] if len(self.rejects) else []
+        if self.doubtful:
+            marks = ", ".join(f"{quoted(text)} ({count:,})" for text, count in self.doubtful)
+            lines.append(f"taken for no answer: {marks}")
+        if self.dropped_questions:
+            has = "has" if self.dropped_questions == 1 else "have"
+            questions = counted(self.dropped_questions, "question")
+            lines.append(f"{questions} without any answer {has} no estimate")
+        return lines

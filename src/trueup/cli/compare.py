@@ -10,6 +10,7 @@ from trueup.cli.options import CompareOptions
 from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
+    from trueup.algorithms.registry import Method
     from trueup.request import Request
 
 
@@ -46,6 +47,7 @@ def compare(
     import json
 
     from trueup._compare import truth_request
+    from trueup.cli.own_method import is_own, load_method
     from trueup.cli.run import inputs
     from trueup.cli.tables import write_files
     from trueup.io.formats import TABLES
@@ -58,13 +60,18 @@ def compare(
     truths = truth_request(truth, request)
     check_outputs({"--out": out}, TABLES, inputs=inputs(file, truths))
     in_memory = {"--wide": request.read.wide, "--sql": request.read.sql}
-    engine = where.place(file, in_memory)
+    own = {
+        "--method FILE.py:CLASS": any(map(is_own, methods or ())),
+        "--anonymous": request.read.anonymous,
+    }
+    engine = where.place(file, {**in_memory, **own} if where.engine == "spark" else in_memory)
     if engine == "disk" and any(in_memory.values()):
         raise TrueupError(
             "--engine disk: reads files with one answer per row, not --wide or --sql."
         )
+    loaded = None if methods is None else [load_method(method) for method in methods]
     run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[engine]
-    table = run(file, methods, truth, request, where)
+    table = run(file, loaded, truth, request, where)
     table = _without_nan(table)
     if out is not None:
         write_files({out: table.to_pylist() if out.suffix.lower() == ".json" else table})
@@ -78,7 +85,7 @@ def compare(
 
 def _in_memory(
     file: str,
-    methods: list[str] | None,
+    methods: "list[Method] | None",
     truth: str | None,
     request: "Request",
     where: EngineOptions,  # noqa: ARG001  as for the others
@@ -95,7 +102,7 @@ def _in_memory(
 
 def _on_disk(
     file: str,
-    methods: list[str] | None,
+    methods: "list[Method] | None",
     truth: str | None,
     request: "Request",
     where: EngineOptions,
@@ -110,7 +117,7 @@ def _on_disk(
 
 def _on_spark(
     file: str,
-    methods: list[str] | None,
+    methods: "list[Method] | None",
     truth: str | None,
     request: "Request",
     where: EngineOptions,

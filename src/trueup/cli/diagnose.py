@@ -1,7 +1,7 @@
 """trueup diagnose: what stands out about workers and questions, and whether a second step helps."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -19,12 +19,15 @@ def diagnose(
     seed: Whole = 0,
     workers: Annotated[Path | None, Parameter(name=["--workers", "-o"])] = None,
     pairs: Path | None = None,
-    odd_answers: Path | None = None,
+    answers: Path | None = None,
+    questions: Path | None = None,
+    report: Path | None = None,
+    format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: ReadingOptions | None = None,
 ) -> None:
     """Tell in words, with the numbers, what stands out about workers and questions.
 
-    Workers who are noisy, biased, constant or err together; single answers that do not fit; questions that need another
+    Workers who are noisy, biased, constant or err together; suspicious answers; questions that need another
     rater; how well workers agree (ICC, Krippendorff's alpha); and whether a second step helps here: the paper's
     condition, alpha* and expected gain.
 
@@ -46,16 +49,25 @@ def diagnose(
         Where the table of the workers goes: .csv, .parquet or .json.
     pairs
         Where the pairs of workers who err together go.
-    odd_answers
-        Where the single answers that do not fit go.
+    answers
+        Where suspicious answers go, typing errors for example.
+    questions
+        Where the questions go, with how many more answers each needs; those that need most come first.
+    report
+        Where a page of the findings goes, one .html file that works offline.
+    format
+        What is printed: text for people, json for machines.
     """
-    from trueup._diagnose import diagnose_all
-    from trueup.cli.run import inputs, read
-    from trueup.cli.tables import write_files
+    from trueup._diagnose import diagnosed
+    from trueup.cli.findings import findings_document
+    from trueup.cli.own_method import load_method
+    from trueup.cli.run import command_line, inputs, read
+    from trueup.cli.tables import suspicious_table, write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
-    from trueup.io.formats import TABLES
+    from trueup.io.formats import PAGES, TABLES
     from trueup.io.outputs import check_outputs
+    from trueup.report.findings_page import write_findings
     from trueup.request import Request
 
     if target_se is not None and not 0 < target_se < float("inf"):
@@ -64,33 +76,44 @@ def diagnose(
         raise TrueupError(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."
         )
-    outputs = {"--workers": workers, "--pairs": pairs, "--odd-answers": odd_answers}
+    outputs = {
+        "--workers": workers,
+        "--pairs": pairs,
+        "--answers": answers,
+        "--questions": questions,
+    }
     check_outputs(outputs, TABLES, inputs=inputs(file))
+    check_outputs({"--report": report}, PAGES, inputs=inputs(file))
     given: dict[str, Any] = {} if options is None else options.given
-    request = Request.of("diagnose", file, method=method, seed=seed, **given)
-    answers = read(file, request)
-    findings = diagnose_all(
-        answers,
-        method,
-        target_se=target_se,
-        panels=resamples,
-        seed=seed,
-        transform=request.plan.transform,
-        bounds=request.plan.bounds,
+    algorithm = load_method(method)
+    request = Request.of("diagnose", file, method=algorithm, seed=seed, **given)
+    plan = request.plan
+    est, findings = diagnosed(
+        read(file, request),
+        target_se,
+        resamples,
+        {"method": algorithm, "seed": seed, "transform": plan.transform, "bounds": plan.bounds},
         progress=True,
     )
-    tables = {workers: findings.workers.workers}
-    tables[pairs] = None if findings.correlated is None else findings.correlated.pairs
-    tables[odd_answers] = None if findings.answers is None else findings.answers.frame
-    contents = {
-        path: table for path, table in tables.items() if path is not None and table is not None
+    needed = findings.answers_needed
+    tables = {
+        workers: findings.workers.workers,
+        pairs: None if findings.correlated is None else findings.correlated.pairs,
+        answers: suspicious_table(findings),
+        questions: None if needed is None else needed.by_need,
     }
-    write_files(
-        {
-            path: table.to_pylist() if path.suffix.lower() == ".json" else table
-            for path, table in contents.items()
-        }
-    )
-    print(as_options(str(findings)))
-    for path in contents:
-        print(f"Written: {path}")
+    contents: dict[Path, Any] = {
+        path: table.to_pylist() if path.suffix.lower() == ".json" else table
+        for path, table in tables.items()
+        if path is not None and table is not None
+    }
+    if report is not None:
+        contents[report] = lambda path: write_findings(est, findings, path, command=command_line())
+    # All that takes time comes before the files: an interrupt then leaves none.
+    as_json = format == "json"
+    text = findings_document(est, findings) if as_json else as_options(str(findings))
+    write_files(contents)
+    print(text)
+    if not as_json:
+        for path in contents:
+            print(f"Written: {path}")

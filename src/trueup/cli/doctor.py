@@ -1,10 +1,19 @@
-"""trueup doctor: only checks a file, and says what could be run on it."""
+"""trueup doctor: only checks a file, and says what is wrong with it and what to run on it."""
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from trueup.cli.options import ReadingOptions
+
+if TYPE_CHECKING:
+    from trueup.answers.answers import Answers
+    from trueup.cli.mending import Attempt
+    from trueup.request import Request
+
+#: Where the suggested command writes to, and where if that is the file itself.
+OUT, OTHER_OUT = "truths.csv", "estimates.csv"
 
 
 def doctor(
@@ -13,7 +22,7 @@ def doctor(
     *,
     options: ReadingOptions | None = None,
 ) -> None:
-    """Check a file of answers and say what could be run on it, without estimating anything.
+    """Check a file of answers, say what is wrong with it and what to run on it, without estimating anything.
 
     Example: trueup doctor answers.csv
 
@@ -22,11 +31,63 @@ def doctor(
     file
         Answers, as for trueup estimate.
     """
-    from trueup.cli.run import read
+    from trueup.cli.mending import NothingReadsIt, read_mending
     from trueup.cli.wording import as_options
     from trueup.findings.input_check import examine
-    from trueup.request import Request
 
     given: dict[str, Any] = {} if options is None else options.given
-    request = Request.of("doctor", file, **given)
-    print(as_options(examine(read(file, request), request.plan.scale).text))
+    try:
+        ways = read_mending(file, given)
+    except NothingReadsIt as error:
+        _show("Wrong with the file", error.found)
+        sys.stdout.flush()
+        raise error.last from error.last.__cause__
+    first = ways[0]
+    _show("Wrong with the file", first.found)
+    if len(ways) > 1:
+        print(f"Read with {_options(first)}")
+    print(as_options(examine(first.answers, first.request.plan.scale).text))
+    _show("Suspicious answers", suspicious_lines(first.answers, first.request))
+    if len(ways) == 1:
+        _show("Run", [_command(first, file)])
+        return
+    lines = []
+    for way in ways:
+        lines += [_command(way, file), f"  {_sizes(way)}"]
+    _show("Run one of these, the one that is meant", lines)
+
+
+def _show(title: str, lines: "tuple[str, ...] | list[str]") -> None:
+    if lines:
+        print("\n".join([title, *(f"  {line}" for line in lines)]))
+
+
+def _command(way: "Attempt", file: str) -> str:
+    out = OTHER_OUT if file == OUT else OUT
+    return f"{way.request.as_command('estimate').text} -o {out}"
+
+
+def _options(way: "Attempt") -> str:
+    """Return the options of a way alone."""
+    from trueup.request import Request
+
+    plain = Request(source=way.request.source).as_command("").text
+    return way.request.as_command("").text.removeprefix(plain).strip()
+
+
+def _sizes(way: "Attempt") -> str:
+    """Say what a way makes of the file."""
+    from trueup.pipeline.diagnosis import size_in_words
+
+    values = way.answers.answers
+    return f"{size_in_words(way.answers)}, from {values.min():.6g} to {values.max():.6g}"
+
+
+def suspicious_lines(answers: "Answers", request: "Request") -> list[str]:
+    """Return the first suspicious answers, a line each; nothing where there are none, or none can be known."""
+    from trueup._diagnose import diagnose_all
+    from trueup.cli.summary import suspicious_answers
+
+    plan = request.plan
+    findings = diagnose_all(answers, "native", transform=plan.transform, bounds=plan.bounds)
+    return suspicious_answers(findings) if findings.answers else []

@@ -15,8 +15,12 @@ def estimate(
     *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
+    answers: Path | None = None,
     report: Path | None = None,
+    title: str | None = None,
+    unit: str | None = None,
     save: Path | None = None,
+    rejects: Path | None = None,
     truth: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: EstimateOptions | None = None,
@@ -34,34 +38,62 @@ def estimate(
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
         Where the verdict on each worker goes: .csv, .parquet or .json.
+    answers
+        Where suspicious answers go, typing errors for example: .csv, .parquet or .json.
     report
         Where a report for people goes, one .html file that works offline.
+    title
+        Title of the report.
+    unit
+        Unit of the answers, shown in the report: cm, EUR, points.
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
+    rejects
+        Where the rows go that --skip-bad set aside: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._compare import truth_request
-    from trueup.cli.run import command_line, inputs, run_estimate
+    from trueup.cli.run import (
+        check_rejects,
+        check_report_texts,
+        command_line,
+        inputs,
+        run_estimate,
+    )
     from trueup.cli.summary import document, known_truth, summary
-    from trueup.cli.tables import result_table, write_files
+    from trueup.cli.tables import rejects_table, result_table, suspicious_file, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
+    from trueup.result.save import anonymous_state
 
     where = where or EngineOptions()
     given: dict[str, Any] = {} if options is None else options.given
     request = Request.of("estimate", file, **given)
     truths = truth_request(truth, request)
     taken = inputs(file, request.question_data, truths)
-    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=taken)
+    tables = {"--out": out, "--workers": workers, "--answers": answers, "--rejects": rejects}
+    check_outputs(tables, TABLES, inputs=taken)
     check_outputs({"--report": report}, PAGES, inputs=taken)
+    check_report_texts(report, title, unit)
     check_outputs({"--save": save}, STATES, inputs=taken)
-    engine = where.choose(
-        file, {"--report": report, "--truth": truth, "--save": save}, request, out
-    )
+    blockers: dict[str, Any] = {
+        "--report": report,
+        "--truth": truth,
+        "--save": save,
+        "--rejects": rejects,
+    }
+    if where.engine == "spark":
+        blockers["--method FILE.py:CLASS"] = not isinstance(request.plan.method, str)
+        blockers["--anonymous"] = request.read.anonymous
+    if save is not None and request.read.anonymous:
+        raise anonymous_state()
+    engine = where.choose(file, blockers, request, out)
+    if rejects is not None:
+        check_rejects(engine, request)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
@@ -70,8 +102,14 @@ def estimate(
             contents[out] = result_table(est, "questions", out)
         if workers is not None:
             contents[workers] = result_table(est, "workers", workers)
+        if answers is not None:
+            contents[answers] = suspicious_file(est.findings, answers)
+        if rejects is not None:
+            contents[rejects] = rejects_table(est, rejects)
         if report is not None:
-            contents[report] = lambda path: est.report(path, command=command_line(), truth=known)
+            contents[report] = lambda path: est.report(
+                path, command=command_line(), truth=known, title=title, unit=unit
+            )
         if save is not None:
             contents[save] = est.save
         # All that takes time comes before the files: an interrupt then leaves none.

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: A study ran, and a statement that it checks does not hold.
+STATEMENT_FAILED = 4
 LONGEST_PATH = 200
 #: Number of standard error, the last of the three streams a program begins with.
 LAST_STREAM = 2
@@ -37,6 +39,10 @@ REMEDIES = {
 
 class UsageError(Exception):
     """The command line itself is not understood."""
+
+
+class StatementFailed(Exception):  # noqa: N818  nothing went wrong: this is what a study found
+    """A study ran, and a statement that it checks does not hold."""
 
 
 def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
@@ -89,6 +95,8 @@ def _failed(error: BaseException) -> int:
     match error:
         case UsageError():
             return _end(USAGE, str(error))
+        case StatementFailed():
+            return _end(STATEMENT_FAILED, str(error))
         case BrokenPipeError():
             # Whoever read the output, such as `head`, has seen enough; there is nobody left to tell.
             _drop_output()

@@ -67,7 +67,7 @@ def answers_frame(
     from trueup.io.readers.source import labelled
 
     files = open_files(file)
-    for option in ("sep", "decimal", "encoding"):
+    for option in ("sep", "encoding", "skip_lines"):
         if getattr(read, option) is not None:
             raise TrueupError(f"{option}: is for text, and this is Parquet. Leave it out.")
     names = files[0].names
@@ -84,7 +84,7 @@ def answers_frame(
             numbers=variances,
         )
     columns = question_data.columns(names)
-    columns.check(names, roles.question, files[0].label)
+    columns.check(names, roles.one_question, files[0].label)
     wanted = list(dict.fromkeys([*roles.names, *columns.names]))
     check_columns(files, wanted)
     return read_files(session, files, wanted)

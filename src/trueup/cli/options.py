@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from cyclopts import Parameter
 
 from trueup.cli.integers import Whole
+from trueup.cli.own_method import load_method
 from trueup.request import KEYWORDS, ORDER, QUESTION_DATA, READING
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Options:
         for name, word in WRITTEN:
             if given.get(name) == word:
                 given[name] = WRITTEN[name, word]
+        if "method" in given:
+            given["method"] = load_method(given["method"])
         if "variance" in given:
             given["variance"] = _number_or_name(given["variance"])
         return given

@@ -55,9 +55,10 @@ def run_estimate(
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
         )
         raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
-    if request.read.wide or request.read.sql is not None:
+    read = request.read
+    if read.wide or any(each is not None for each in (read.sql, read.sheet, read.worker_from)):
         raise TrueupError(
-            f"--engine {engine}: reads files with one answer per row, not --wide or --sql."
+            f"--engine {engine}: reads files with one answer per row, not --wide, --sql, --sheet or --worker-from."
         )
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
@@ -65,6 +66,16 @@ def run_estimate(
 
         return disk.estimate(file, out, **where.folder, progress=True, **keywords)
     return _on_spark(file, request, where, out, keywords)
+
+
+def check_rejects(engine: str, request: Request) -> None:
+    """Check that rows can be set aside at all."""
+    if engine != "memory":
+        raise TrueupError(
+            f"--rejects: does not work with --engine {engine}. Leave it out, or use --engine memory."
+        )
+    if not request.read.skip_bad:
+        raise TrueupError("--rejects: rows are set aside only with --skip-bad. Pass that, too.")
 
 
 def _in_memory(file: str, request: Request) -> Estimate:
@@ -108,6 +119,15 @@ def inputs(file: str, *requests: QuestionDataRequest) -> list[Path]:
 
     others = [path for request in requests for path in request.files]
     return [*([] if file == "-" else find_paths(file).paths), *others]
+
+
+def check_report_texts(report: Path | None, title: str | None, unit: str | None) -> None:
+    """Check that texts for a report come with a report."""
+    for name, text in (("--title", title), ("--unit", unit)):
+        if text is not None and report is None:
+            raise TrueupError(
+                f"{name}: found {quoted(text)}, but no report is written. Add --report report.html."
+            )
 
 
 def command_line() -> str:

@@ -20,10 +20,13 @@ def paper(
     out: Path = Path("trueup-paper"),
     quick: Annotated[bool, Parameter(negative=())] = False,
     data: Path | None = None,
+    without_data: Annotated[bool, Parameter(negative=())] = False,
     samples: Whole | None = None,
     seed: Whole = 0,
 ) -> None:
     """Check every claim of the paper, and write a page that shows which of them hold.
+
+    Ends with exit code 4 if a statement that was checked does not hold, and 1 if a part could not run.
 
     Example: trueup study paper --quick --out paper
 
@@ -35,10 +38,28 @@ def paper(
         Few samples: a first look, in about a minute.
     data
         Folder that holds the real data sets, one folder each.
+    without_data
+        Leave out the parts that need the real data sets.
     samples
         Number of samples of each cell.
     seed
         Another number draws other samples.
     """
+    from trueup.cli.exit_codes import StatementFailed
+    from trueup.errors import TrueupError, counted
+
     run = import_module("trueup.study.paper").run
-    print(f"Written: {run(out=out, quick=quick, data=data, samples=samples, seed=seed)}")
+    result = run(
+        out=out, quick=quick, data=data, without_data=without_data, samples=samples, seed=seed
+    )
+    print(f"Written: {result.page}")
+    print(result)
+    quickly = "in a quick run " if quick else ""
+    if result.failed:
+        raise StatementFailed(f"{quickly}not all statements hold: {', '.join(result.failed)}.")
+    if result.missing:
+        parts = counted(len(result.missing), "part")
+        raise TrueupError(
+            f"{quickly}{parts} could not run: {', '.join(result.missing)}. {next(iter(result.missing.values()))} "
+            "Give --data, or leave these parts out with --without-data."
+        )

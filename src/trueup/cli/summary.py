@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.core.arrays import Floats
+    from trueup.findings.collection import Findings
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.io.question_data import QuestionDataRequest
     from trueup.result.estimate import Estimate
 
 #: Questions and workers that are shown.
 SHOWN = 10
+#: Suspicious answers that are shown.
+FIRST = 3
 #: Pairs of workers that are named.
 PAIRS = 3
 #: Rows that could not be used and are shown.
@@ -74,6 +77,8 @@ def summary(est: Estimate, truth: Floats | None = None, written: Path | None = N
     lines += ["", *_least_certain(est, written)]
     if est.problem.n_panels == 1:
         lines += ["", *_workers(est)]
+        if est.findings.answers is not None:
+            lines += ["", "Suspicious answers", *suspicious_answers(est.findings)]
     return "\n".join(lines)
 
 
@@ -81,7 +86,7 @@ def _read(est: Estimate) -> list[str]:
     """Say what was read, and what was dropped and why."""
     malformed = getattr(est.problem, "malformed", None)  # only files that are streamed have them
     if malformed is None or not malformed.count:
-        return account(est)
+        return list(map(as_options, account(est)))
     bad = f"{malformed.count:,} of {counted(est.problem.n_rows, 'row')}"
     return [
         *account(est)[:-1],
@@ -150,13 +155,14 @@ def _least_certain(est: Estimate, written: Path | None) -> list[str]:
     error = frame["std_error"] / frame["estimate"] if relative else frame["std_error"]
     least = frame.orderBy(error.desc_nulls_first()).limit(count).toArrow()
     columns = interval_columns(est)
-    rows: list[tuple[str, ...]] = [("question", "estimate", *columns, "answers")]
+    title = est.problem.names.question_title
+    rows: list[tuple[str, ...]] = [(short(title), "estimate", *columns, "answers")]
     for row in least.to_pylist():
         intervals = (
             interval(*(np.nan if row[end] is None else row[end] for end in ends))
             for ends in columns.values()
         )
-        name, value, answers = row["question"], row["estimate"], row["n_answers"]
+        name, value, answers = row[title], row["estimate"], row["n_answers"]
         rows.append((short(name), f"{value:.6g}", *intervals, f"{answers:,}"))
     return [title, *text_table(rows, "  ")]
 
@@ -166,6 +172,13 @@ def _workers(est: Estimate) -> list[str]:
     table = est.findings.workers
     pairs = _err_together(table.correlated, pooled=bool(est.diagnosis.pooling))
     return ["Workers", *(f"  {line}" for line in (*str(table).splitlines(), *pairs))]
+
+
+def suspicious_answers(findings: Findings) -> list[str]:
+    """Return the first suspicious answers, a line each; nothing where no question has three answers."""
+    return (
+        [] if findings.answers is None else [f"  {line}" for line in findings.answers.lines(FIRST)]
+    )
 
 
 def _err_together(correlated: CorrelatedWorkers, *, pooled: bool) -> list[str]:
@@ -192,7 +205,7 @@ def document(
     est: Estimate, truth: Floats | None = None, written: Path | None = None, **more: Any
 ) -> str:
     """Return everything as JSON, and what else there is to say."""
-    from trueup.cli.tables import result_rows
+    from trueup.cli.tables import result_rows, suspicious_table
 
     problem = est.problem
     content: dict[str, Any] = {
@@ -207,6 +220,9 @@ def document(
         "diagnosis": asdict(est.diagnosis),
         "level": est.level,
     }
+    rejects = est.rejects
+    if len(rejects):
+        content["read"]["set_aside"] = dict(rejects.counts)
     malformed = getattr(problem, "malformed", None)
     if malformed is not None:
         content["read"] |= {
@@ -218,6 +234,8 @@ def document(
     else:
         content["questions_file"] = str(written)
     content["workers"] = result_rows(est, "workers").to_pylist()
+    if problem.n_panels == 1:
+        content["suspicious_answers"] = suspicious_table(est.findings).to_pylist()
     content |= more
     if truth is not None:
         content["against_truth"] = errors(est, truth)

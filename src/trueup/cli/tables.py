@@ -9,11 +9,13 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup.core.libraries import need
+from trueup.findings.answers import empty_frame
 from trueup.io.atomic import atomic_write, errors_name
 from trueup.io.frames_out import make_frame
 from trueup.result.tables import question_frame, worker_frame
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trueup.answers.answers import Answers
+    from trueup.findings.collection import Findings
     from trueup.result.estimate import Estimate
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+CRLF = "\r\n"
 # Rows that are Python objects at a time.
 BATCH = 1 << 16
 # Answers are kept relative to a centre, which costs a digit; those people typed have fewer than these.
@@ -70,6 +74,32 @@ def result_table(est: Estimate, part: str, path: Path) -> Any:
     }
 
 
+def suspicious_table(findings: Findings) -> Any:
+    """Return the suspicious answers as a pyarrow table; it is empty where none can be known."""
+    answers = findings.answers
+    return empty_frame("pyarrow") if answers is None else replace(answers, kind="pyarrow").frame
+
+
+def suspicious_file(findings: Findings, path: Path) -> Any:
+    """Return the suspicious answers for a file."""
+    rows = suspicious_table(findings)
+    return rows.to_pylist() if path.suffix.lower() == ".json" else rows
+
+
+def rejects_table(est: Estimate, path: Path) -> Any:
+    """Return the rows that were set aside as a table for a file."""
+    pyarrow = need("pyarrow", "files")
+    columns = est.rejects.columns
+    kinds = {"row": pyarrow.int64()}
+    table = pyarrow.table(
+        {
+            name: pyarrow.array(values, kinds.get(name, pyarrow.string()))
+            for name, values in columns.items()
+        }
+    )
+    return table.to_pylist() if path.suffix.lower() == ".json" else table
+
+
 def answers_table(answers: Answers) -> Any:
     """Return answers as a pyarrow table, one per row."""
     need("pyarrow", "files")
@@ -86,13 +116,22 @@ def answers_table(answers: Answers) -> Any:
 
 
 def _write_csv(table: Any, path: Path) -> None:
-    # The line ending is \r\n because only then does the csv module quote both of its characters inside a text.
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(_LineFeeds(file), lineterminator=CRLF)
         writer.writerow(table.column_names)
         for batch in table.to_batches(max_chunksize=BATCH):
             columns = [map(_plain, column.to_pylist()) for column in batch.columns]
             writer.writerows(zip(*columns, strict=True))
+
+
+class _LineFeeds:
+    """End rows with a line feed; the csv module quotes all line ends in a text only if its own is CRLF."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row.removesuffix(CRLF) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -13,11 +13,14 @@ def update(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    duplicates: Literal["error", "mean", "first", "replace"] = "error",
+    method: str | None = None,
+    duplicates: Literal["error", "mean", "mean-all", "first", "replace"] = "error",
     state_out: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     workers: Path | None = None,
     report: Path | None = None,
+    title: str | None = None,
+    unit: str | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: UpdateOptions | None = None,
 ) -> None:
@@ -31,22 +34,29 @@ def update(
         File that trueup estimate --save wrote. It is replaced by the new state, or stays as it is if anything fails.
     file
         New answers, in any form that trueup estimate takes; method and all else are those of the state.
+    method
+        FILE.py:CLASS again, of a state that was made with an algorithm of your own: a state holds no code.
     duplicates
         What to do when a worker answers a question again: replace puts the new answer in the place of the one before,
         first keeps that one, mean makes one of several new answers.
     state_out
-        Where the new state goes instead, a .trueup file.
+        Where the new state goes instead, a .trueup file; it keeps the ids of the workers, with --anonymous too.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
         Where the verdict on each worker goes: .csv, .parquet or .json.
     report
         Where a report for people goes, one .html file that works offline.
+    title
+        Title of the report.
+    unit
+        Unit of the answers, shown in the report: cm, EUR, points.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._update import OpenedState, updated
-    from trueup.cli.run import command_line, inputs, shown_warnings
+    from trueup.cli.own_method import load_method
+    from trueup.cli.run import check_report_texts, command_line, inputs, shown_warnings
     from trueup.cli.summary import document, summary
     from trueup.cli.tables import result_table, write_files
     from trueup.io.formats import PAGES, STATES, TABLES
@@ -59,17 +69,20 @@ def update(
     check_outputs({"STATE" if state_out is None else "--state-out": target}, STATES, inputs=taken)
     check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
     check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
-    opened = OpenedState.of(state)
+    check_report_texts(report, title, unit)
+    opened = OpenedState.of(state, None if method is None else load_method(method))
     with shown_warnings():
-        est, merged = updated(opened.saved, file, duplicates, given, progress=True)
+        saved, merged, est = updated(opened.saved, file, duplicates, given, progress=True)
     contents: dict[Path, Any] = {
         path: result_table(est, part, path)
         for path, part in ((out, "questions"), (workers, "workers"))
         if path is not None
     }
     if report is not None:
-        contents[report] = lambda path: est.report(path, command=command_line())
-    contents[target] = est.save
+        contents[report] = lambda path: est.report(
+            path, command=command_line(), title=title, unit=unit
+        )
+    contents[target] = saved.save
     added = {
         "answers": merged.added,
         "repeated": merged.repeated,

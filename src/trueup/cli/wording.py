@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from trueup.errors import Mention, Message, quoted
+from trueup.errors import Comma, Mention, Message, quoted
 
 #: Options that are no keywords of `trueup.estimate`.
 OPTIONS = (
@@ -31,7 +31,13 @@ def as_options(text: str) -> str:
     Pass --decimal , or --wide questions.
     """
     parts = text.parts if isinstance(text, Message) else (text,)
-    return "".join(_option(part) if isinstance(part, Mention) else part for part in parts)
+    return "".join(map(_written, parts))
+
+
+def _written(part: str | Mention) -> str:
+    if isinstance(part, Mention):
+        return _option(part)
+    return " " if isinstance(part, Comma) else part
 
 
 def is_option(name: str) -> bool:
@@ -46,7 +52,11 @@ def _option(mention: Mention) -> str:
         return str(mention)
     match mention.value:
         case bool() as value:
-            text = VALUES[mention.name, value]
+            text = VALUES.get((mention.name, value), "")
+        case [*names]:
+            text = shlex.quote(",".join(map(str, names)))
+        case int() as value:
+            text = str(value)
         case str() as value if value != "...":
             text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
         case _:

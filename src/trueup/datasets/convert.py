@@ -13,7 +13,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trueup.io.numbers import MISSING_TEXTS
+from trueup.io.number_text import MISSING_TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

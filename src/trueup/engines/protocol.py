@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.vectors import QuestionVectors
+    from trueup.io.columns import IdNames
     from trueup.io.table import Ids
 
 #: Named vectors over the questions of a block.
@@ -71,6 +72,8 @@ class Problem(Protocol):
         Known variance of each worker, NaN where unknown.
     question_ids, counts : Ids, array
         Ids of the questions, and their numbers of answers; an error where they are not on this machine.
+    names : IdNames
+        What questions and workers are called: the columns that hold their ids.
     n_rows, n_missing, n_duplicates : int
         Rows read, rows without an answer, answers that repeat a worker on a question.
     """
@@ -100,6 +103,8 @@ class Problem(Protocol):
     def counts(self) -> Ints: ...
     @property
     def worker_variance(self) -> Floats | None: ...
+    @property
+    def names(self) -> IdNames: ...
     @property
     def n_rows(self) -> int: ...
     @property

@@ -1,4 +1,4 @@
-"""Single answers that do not fit what others say about the same question, in words and as a frame.
+"""Suspicious answers: single ones that do not fit what others say about the same question, in words and as a frame.
 
 Every answer of a question with at least three is compared with the others (`trueup.findings.surprise`). It is listed
 if all of this holds:
@@ -18,6 +18,7 @@ import numpy as np
 
 from trueup.errors import TrueupError, counted, quoted
 from trueup.findings.surprise import FEWEST_ANSWERS, surprise
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
 from trueup.variance.correlated import sample_answers
 
@@ -69,10 +70,14 @@ class OddAnswers:
         Number of answers that were compared with others, and of their questions.
     n_few : int
         Number of questions with fewer than three answers, about which nothing is said.
+    places : array
+        Their places among the answers that were examined.
     kind : str
         Library of `frame`.
     note : str
         Says that only a sample of the questions was examined, if so.
+    names : IdNames
+        What the caller calls questions and workers.
     """
 
     question_ids: Ids
@@ -87,8 +92,10 @@ class OddAnswers:
     n_judged: int
     n_questions: int
     n_few: int
+    places: Ints
     kind: str
     note: str = ""
+    names: IdNames = PLAIN_NAMES
 
     def __len__(self) -> int:
         return len(self.answer)
@@ -107,17 +114,19 @@ class OddAnswers:
             "z": self.z,
             "hint": list(self.hint),
         }
-        return make_frame(self.kind, columns)
+        return make_frame(self.kind, columns, names=self.names)
 
     @property
     def summary(self) -> str:
         """What was found, in one sentence."""
         compared = counted(self.n_judged, "answer")
         if len(self) == 0:
-            return f"No single answer stands out ({compared} compared with others to the same question)."
-        verb = "does" if len(self) == 1 else "do"
+            return (
+                f"No answer is suspicious ({compared} compared with others to the same question)."
+            )
+        is_ = "is" if len(self) == 1 else "are"
         return (
-            f"{len(self):,} of {compared} {verb} not fit what others answered to the same question:"
+            f"{len(self):,} of {compared} {is_} far from what others answered to the same question:"
         )
 
     def describe(self, number: int) -> str:
@@ -126,13 +135,13 @@ class OddAnswers:
             quoted(str(ids.name(number))).strip('"') for ids in (self.question_ids, self.worker_ids)
         )
         fits, low, high = (_short(ends[number]) for ends in (self.expected, self.lower, self.upper))
-        within = f"{low} to {high} expected; " if low != high else ""
+        within = f" ({low} to {high})" if low != high else ""
         text = (
-            f"question {question}, worker {worker}: {self.answer[number]:.10g} where about {fits} would fit "
-            f"({within}{_odds(self.surprise[number])})"
+            f"question {question}, worker {worker}: {self.answer[number]:.10g}; the other answers suggest about "
+            f"{fits}{within}"
         )
         hint = self.hint[number]
-        return text if hint is None else f"{text}: {hint}"
+        return text if hint is None else f"{text}. {hint[0].upper()}{hint[1:]}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines(SHOWN))
@@ -151,6 +160,17 @@ class OddAnswers:
                 "can say which one is wrong."
             )
         return [*lines, self.note] if self.note else lines
+
+
+def empty_frame(kind: str) -> Any:
+    """Return the frame of no suspicious answers, for answers in which none can be known."""
+    words, numbers = (
+        ("question", "worker", "hint"),
+        ("answer", "expected", "lower", "upper", "surprise", "z"),
+    )
+    columns: dict[str, Any] = {name: [] for name in words} | {name: np.empty(0) for name in numbers}
+    order = ("question", "worker", *numbers, "hint")
+    return make_frame(kind, {name: columns[name] for name in order})
 
 
 def odd_answers(
@@ -197,8 +217,10 @@ def odd_answers(
         n_judged=int(counts[counts >= FEWEST_ANSWERS].sum()),
         n_questions=several,
         n_few=len(counts) - several,
+        places=places,
         kind=kind,
         note=sample.note,
+        names=solution.root.problem.names,
     )
 
 
@@ -268,10 +290,3 @@ def _quantile(freedom: Floats, level: float) -> Floats:
 def _short(value: float) -> str:
     """Write a number with three digits, without an exponent where it is of everyday size."""
     return f"{float(f'{value:.3g}'):.12g}"
-
-
-def _odds(probability: float) -> str:
-    """Say how rare an answer is."""
-    if probability < 1e-9:
-        return "less than one in a billion answers is this far off"
-    return f"about one in {float(f'{1.0 / probability:.2g}'):,.0f} answers is this far off"

@@ -22,6 +22,7 @@ import numpy as np
 from trueup.answers.scale import LOGARITHMS
 from trueup.core.parameters import plain
 from trueup.errors import TrueupError, counted, quoted
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class AnswersNeeded:
         Standard deviation of an answer of a typical worker, on the scale on which answers are combined.
     relative : bool
         Whether the target is a share of the value: where logarithms are combined and no target was given.
+    names : IdNames
+        What the caller calls questions and workers.
     """
 
     question_ids: Ids
@@ -78,6 +81,7 @@ class AnswersNeeded:
     after_one: Floats
     typical: float
     relative: bool = False
+    names: IdNames = PLAIN_NAMES
 
     @property
     def total(self) -> int:
@@ -108,18 +112,34 @@ class AnswersNeeded:
     @property
     def questions(self) -> Any:
         """Frame with a row per question, the least certain first."""
-        order = self.order
+        return self._frame(self.order)
+
+    @property
+    def by_need(self) -> Any:
+        """The same frame, the question that needs most answers first; those without such a number come last."""
+        return self._frame(self.need_order)
+
+    @property
+    def need_order(self) -> Ints:
+        """Numbers of the questions, the one that needs most answers first."""
+        need = np.where(self._unknown, -2, self.more)
+        return self.order[np.argsort(-need[self.order], kind="stable")]
+
+    def _frame(self, order: Ints) -> Any:
         more = self.more[order]
+        number: Any = np.where(more < 0, np.nan, more)
+        if self.kind == "pyarrow":  # whole numbers stay so beside those that are missing
+            number = [None if each < 0 else each for each in more.tolist()]
         columns: dict[str, Any] = {
             "question": self.question_ids.take(order),
             "std_error": self.std_error[order],
             "n_answers": self.n_answers[order],
-            "more_answers": np.where(more < 0, np.nan, more) if (more < 0).any() else more,
+            "more_answers": number if (more < 0).any() else more,
             "gain": self.gain[order],
             "std_error_after_one": self.after_one[order],
         }
         unknown = ("std_error", "more_answers", "gain", "std_error_after_one")
-        return make_frame(self.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown, names=self.names)
 
     @property
     def summary(self) -> str:
@@ -222,6 +242,7 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
         np.where(known, np.sqrt(after) * slope, np.nan),
         float(np.sqrt(s)),
         relative,
+        problem.names,
     )
 
 

@@ -6,6 +6,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from trueup.algorithms.driver import run
 from trueup.algorithms.native import Native
 from trueup.engines.memory import MemoryEngine
@@ -41,7 +43,7 @@ FEW = 5
 MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
 #: Parts that may be unknown, in words.
 NAMES = {
-    "answers": "answers that do not fit",
+    "answers": "suspicious answers",
     "correlated": "workers with correlated errors",
     "answers_needed": "which questions need more answers",
     "agreement": "agreement",
@@ -124,14 +126,16 @@ class Findings:
         """Noise and bias of each worker, and what stands out."""
 
         def find() -> WorkerTable:
+            sample, suspicious = self._sample, self.answers
             return judge_workers(
                 self._solution,
                 self._kind,
                 flags=self.flags,
-                sample=self._sample,
+                sample=sample,
                 sample_noise=self._sample_noise,
                 noise=self._noise,
                 correlated=self._correlated,
+                suspicious=np.empty(0, np.int64) if suspicious is None else suspicious.places,
             )
 
         return self._once("workers", find, self._options.seed)
@@ -210,7 +214,7 @@ class Findings:
         lines += ["warning: " + text for text in diagnosis.warnings]
         parts = {"Workers": str(self.workers).splitlines()}
         if self.answers is not None:
-            parts["Answers that do not fit"] = self.answers.lines(FEW)
+            parts["Suspicious answers"] = self.answers.lines(FEW)
         if self.correlated is not None:
             parts["Workers with correlated errors"] = self.correlated.lines(FEW)
         if self.answers_needed is not None:
@@ -258,8 +262,9 @@ class Findings:
         def find() -> CorrelatedWorkers:
             sample, seed = self._sample, self._options.seed
             pairs = find_pairs(sample.answers, noise=self._sample_noise, seed=seed)
-            ids = self._solution.root.problem.worker_ids
-            return CorrelatedWorkers(pairs.in_all(sample), ids, self._kind)
+            problem = self._solution.root.problem
+            found = pairs.in_all(sample)
+            return CorrelatedWorkers(found, problem.worker_ids, self._kind, problem.names)
 
         return self._once("pairs", find, self._options.seed)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import counted, quoted
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
 from trueup.variance.correlated.discoveries import MATTERS
 from trueup.variance.correlated.pairs import NO_ERRORS
@@ -33,11 +34,14 @@ class CorrelatedWorkers:
         The ids of all workers.
     kind : str
         Library of the frame `pairs`.
+    names : IdNames
+        What the caller calls questions and workers.
     """
 
     found: CorrelatedPairs
     worker_ids: Ids
     kind: str
+    names: IdNames = PLAIN_NAMES
 
     def __len__(self) -> int:
         return len(self.found)
@@ -56,7 +60,8 @@ class CorrelatedWorkers:
             "identical_expected": found.expected,
             "p_value": found.p_value,
         }
-        return make_frame(self.kind, columns, null_columns=("correlation", "z", "p_value"))
+        unknown = ("correlation", "z", "p_value")
+        return make_frame(self.kind, columns, null_columns=unknown, names=self.names)
 
     @property
     def summary(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from trueup.algorithms.facts import gather_facts
 from trueup.answers.scale import PanelScales, Scale
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import Message, counted, option
+from trueup.errors import Message, counted, option, quoted
 from trueup.pipeline.auto_method import FEWEST_WORKERS
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.pipeline.scale_choice import compare_scales
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SHRINKS, MIXES = 4, 8
 #: Informative answers from which on a worker can be judged.
 JUDGED = 5
+#: Smallest and largest answers that are shown.
+EXTREMES = 3
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
     if origin.n_missing:
         has = "has no answer and is" if origin.n_missing == 1 else "have no answer and are"
         found.append(f"{origin.n_missing:,} of {counted(origin.n_rows, 'row')} {has} left out")
+    found += origin.account
     if origin.n_duplicates:
         was = "was" if origin.n_duplicates == 1 else "were"
         found.append(f"{counted(origin.n_duplicates, 'repeated answer')} {was} merged")
@@ -93,6 +96,7 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         found.append(
             f"{counted(lone, 'question')} with a single answer, which cannot be compared with others"
         )
+    found += _extremes(answers)
     runs: list[str] = []
     cannot: list[str] = []
     advice: list[str] = []
@@ -134,6 +138,28 @@ def examine(answers: Answers, scale: Scale | None = None) -> Checkup:
         if about_scale:
             advice.append(about_scale)
     return Checkup(tuple(found), tuple(runs), tuple(cannot), tuple(advice))
+
+
+def _extremes(answers: Answers) -> list[str]:
+    """Name the smallest and the largest answers, by question and worker."""
+    values = answers.answers
+    if answers.n_panels > 1 or values.min() == values.max():
+        return []
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    order = np.argsort(values, kind="stable")
+    lines = [
+        f"answers from {values[order[0]]:.6g} to {values[order[-1]]:.6g}, median {np.median(values):.6g}"
+    ]
+    count = min(EXTREMES, len(order))
+    for what, chosen in (("smallest", order[:count]), ("largest", order[::-1][:count])):
+        workers = answers.worker_ids.tolist(answers.workers[chosen])
+        questions = answers.question_ids.tolist(question[chosen])
+        named = [
+            f"{value:.6g} ({quoted(who)} on {quoted(which)})"
+            for value, who, which in zip(values[chosen].tolist(), workers, questions, strict=True)
+        ]
+        lines.append(f"{what}: {', '.join(named)}")
+    return lines
 
 
 def _range(counts: Any) -> str:

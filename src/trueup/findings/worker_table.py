@@ -24,6 +24,7 @@ CLEAR = 1.959963984540054
 SHOWN = 10
 
 SAME_ANSWER = "always the same answer"
+NEARLY_SAME = "nearly always the same answer"
 SHARES_NOTHING = "shares no question with other workers"
 TOO_FEW = "too few answers to judge"
 NOISY = "much noisier than others"
@@ -32,9 +33,9 @@ HARSH = "answers too low (harsh)"
 LENIENT = "answers too high (lenient)"
 COPIES = "identical answers"
 TOGETHER = "correlated errors"
-#: The worst first.
+#: What to act upon first; a bias that was corrected needs nothing and comes after all of it.
 WORST = (
-    SAME_ANSWER, COPIES, NOISY, FAR_OFF, TOGETHER, HARSH, LENIENT, SHARES_NOTHING, TOO_FEW,
+    SAME_ANSWER, NEARLY_SAME, COPIES, NOISY, FAR_OFF, TOGETHER, HARSH, LENIENT, SHARES_NOTHING, TOO_FEW,
 )  # fmt: skip
 
 
@@ -79,6 +80,10 @@ class WorkerTable:
         Says that only a sample of the questions was used, if so.
     in_logarithms : bool
         Whether logarithms of the answers were combined: biases are then said in per cent.
+    corrected : bool
+        Whether the biases were removed from the answers.
+    n_suspicious : array or None
+        Number of suspicious answers of each worker, which were set aside before judging its typical answers.
     """
 
     worker_ids: Ids
@@ -99,6 +104,8 @@ class WorkerTable:
     correlated: CorrelatedWorkers
     note: str = ""
     in_logarithms: bool = False
+    corrected: bool = False
+    n_suspicious: Ints | None = None
 
     @property
     def judged(self) -> Bools:
@@ -140,15 +147,20 @@ class WorkerTable:
             "bias_std_error",
             "far_off",
         )
-        return make_frame(self.kind, columns, null_columns=unknown)
+        return make_frame(self.kind, columns, null_columns=unknown, names=self.correlated.names)
 
     @property
     def remarkable(self) -> Ints:
         """Numbers of the workers with something to look at, the worst first, then those with most answers."""
         some = [i for i, each in enumerate(self.flags) if each and each != (TOO_FEW,)]
         at = np.array(some, dtype=np.int64)
-        worst = np.array([min(map(WORST.index, self.flags[i])) for i in some], dtype=np.int64)
+        worst = np.array([min(map(self._urgency, self.flags[i])) for i in some], dtype=np.int64)
         return at[np.lexsort((-self.n_answers[at], worst))]
+
+    def _urgency(self, flag: str) -> int:
+        """Return the place of a flag among all, the one to act upon first being 0."""
+        done = self.corrected and flag in (HARSH, LENIENT)
+        return WORST.index(flag) + len(WORST) * done
 
     @property
     def summary(self) -> str:
@@ -174,7 +186,9 @@ class WorkerTable:
         for flag in self.flags[number]:
             text = flag
             if flag in (HARSH, LENIENT):
-                text += f" by {self._bias_in_words(number)}"
+                side = "low" if flag == HARSH else "high"
+                done = "corrected" if self.corrected else "not corrected"
+                text = f"answers about {self._bias_in_words(number)} too {side}; {done}"
             elif flag == NOISY:
                 times = np.sqrt(self.variance[number] / self.median_variance)
                 text += f": typical error {times:.1f}x the median worker's"
@@ -190,7 +204,7 @@ class WorkerTable:
         """Return the size of a bias with its 95% margin: of logarithms as a share of the value, in per cent."""
         bias, error = self.bias[number], CLEAR * self.bias_std_error[number]
         if not self.in_logarithms:
-            return f"{abs(bias):.3g} ± {error:.2g}"
+            return f"{abs(bias):.2g} ± {error:.2g}"
         return f"{abs(np.expm1(bias)):.0%} ± {error * np.exp(bias):.0%}"
 
     def describe(self, number: int) -> str:

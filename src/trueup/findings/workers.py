@@ -13,6 +13,9 @@ Biometrika 1953). A worker is much noisier than others if all of it is above fou
 with few answers is believed to have hardly any. Harsh or lenient is called who is clear of 0 by more than a fifth of a
 standard deviation of a typical answer, a small effect (Cohen, Statistical Power Analysis 1988).
 
+**Typical answers.** Workers are judged by their typical answers: suspicious ones (`trueup.findings.answers`) are set
+aside first, so that one slip neither condemns a worker nor hides another. They do count as far off.
+
 **Far off.** Answers further than five robust standard deviations (1.4826 times the median distance) from the median
 of their question, without the bias of the worker; at least two of them and a tenth of its answers are pointed out.
 
@@ -24,12 +27,14 @@ With very many answers biases, far answers and pairs are those of a sample of th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS
-from trueup.core.arrays import segment_median
+from trueup.core.arrays import offsets, segment_median
+from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.findings.worker_table import (
     CLEAR,
@@ -38,6 +43,7 @@ from trueup.findings.worker_table import (
     FEWEST,
     HARSH,
     LENIENT,
+    NEARLY_SAME,
     NOISY,
     SAME_ANSWER,
     SHARES_NOTHING,
@@ -46,11 +52,14 @@ from trueup.findings.worker_table import (
     WorkerTable,
 )
 from trueup.variance.bias import estimate_biases
+from trueup.variance.correlated import sample_answers
+from trueup.variance.worker_noise import subtract_bias, worker_noise
 
 if TYPE_CHECKING:
     from trueup.algorithms.facts import Facts
+    from trueup.answers.answers import Answers
     from trueup.answers.block import Block
-    from trueup.core.arrays import Floats
+    from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Engine, Kept
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.pipeline.solution import Solution
@@ -69,8 +78,12 @@ NORMAL = 1.4826
 MOST_KURTOSIS = 20.0
 #: Answers from which on a worker who always gives the same answer is pointed out.
 CONSTANT = 5
-#: Distance from their mean, relative to it, up to which answers count as the same.
+#: Distance from each other, relative to their size, up to which answers count as the same.
 SAME = 1e-9
+#: Other answers of a worker who nearly always gives the same one: most of them, and their largest share.
+MOST_OTHERS, SHARE_OTHERS = 2, 0.1
+#: Share of all answers from which on nearly always giving this answer is nothing special.
+USUAL = 0.5
 
 
 def judge_workers(
@@ -82,6 +95,7 @@ def judge_workers(
     sample_noise: WorkerNoise,
     noise: WorkerNoise | None,
     correlated: CorrelatedWorkers,
+    suspicious: Ints,
 ) -> WorkerTable:
     """Return the table of workers.
 
@@ -99,19 +113,35 @@ def judge_workers(
         The noise of all workers from all answers, where it is known.
     correlated : CorrelatedWorkers
         Pairs of workers who err together.
+    suspicious : array
+        Places of the suspicious answers in the sample.
     """
     facts, pairs = solution.aggregate.facts, correlated.found
     shared = facts.n_informative.astype(np.int64)
+    slips, all_noise = len(suspicious) > 0, noise
+    every = sample.answers
+    if slips:
+        sample = replace(sample, answers=_without(every, suspicious))
+        sample_noise, noise = worker_noise(sample.answers), None
     kurtosis = _kurtosis(sample_noise)
     if noise is None:
         count = sample.for_all(sample_noise.n_informative, 0.0)
         variance, lower, upper = (
             sample.for_all(values, np.nan) for values in _noise(sample_noise, kurtosis)
         )
+        if all_noise is not None:  # of workers without a typical answer in the sample
+            count, variance, lower, upper = (
+                np.where(np.isnan(variance), ours, theirs)
+                for ours, theirs in zip(
+                    (all_noise.n_informative, *_noise(all_noise, kurtosis)),
+                    (count, variance, lower, upper),
+                    strict=True,
+                )
+            )
     else:
         count = noise.n_informative
         variance, lower, upper = _noise(noise, kurtosis)
-    if solution.biases is not None:
+    if solution.biases is not None and not slips:
         bias, error = solution.biases.value, solution.biases.std_error
     else:
         biases = estimate_biases(sample.answers, noise=sample_noise)
@@ -119,7 +149,7 @@ def judge_workers(
             sample.for_all(values, np.nan) for values in (biases.value, biases.std_error)
         )
     bias, error = (np.where(count > 0, values, np.nan) for values in (bias, error))
-    n_far, share_far = _far_off(sample_noise)
+    n_far, share_far = _far_off(sample_noise, every if slips else None)
     n_far, share_far = sample.for_all(n_far, 0.0), sample.for_all(share_far, np.nan)
     judged = shared >= FEWEST
     clear = judged & (np.abs(bias) > CLEAR * error)
@@ -137,7 +167,8 @@ def judge_workers(
     texts: list[list[str]] = [[] if flag is None else [flag] for flag in flags]
     for text, mark in marks.items():
         for worker in np.flatnonzero(mark).tolist():
-            if SAME_ANSWER not in texts[worker] or text in (COPIES, TOGETHER):
+            constant = SAME_ANSWER in texts[worker] or NEARLY_SAME in texts[worker]
+            if not constant or text in (COPIES, TOGETHER):
                 texts[worker].append(text)
     for worker in np.flatnonzero(~judged).tolist():
         if SHARES_NOTHING not in texts[worker]:
@@ -161,33 +192,46 @@ def judge_workers(
         correlated=correlated,
         note=sample.note,
         in_logarithms=solution.scale.transform in LOGARITHMS,
+        corrected=solution.biases is not None or solution.aggregate.bias is not None,
+        n_suspicious=sample.for_all(
+            np.bincount(every.workers[suspicious], minlength=every.n_workers).astype(np.float64),
+            0.0,
+        ).astype(np.int64),
     )
 
 
 def constant_workers(engine: Engine, facts: Facts) -> list[str | None]:
-    """Return a text for each worker who always gives the same answer or shares no question, else None."""
+    """Return a text for each worker who (nearly) always gives the same answer or shares no question, else None.
 
-    def total(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        ones = np.ones(block.n_questions)
-        sums = block.by_worker(block.values, ones) + block.by_worker(None, block.centre)
-        return Visit(sums=sums[None])
+    The median of a worker who nearly always gives the same answer is this answer, whatever the others are.
+    """
+    sample = sample_answers(engine)
+    worker, value = sample.answers.workers.astype(np.int64), sample.answers.answers
+    order = np.argsort(worker, kind="stable")
+    count = np.bincount(worker, minlength=sample.answers.n_workers)
+    usual = segment_median(value[order], np.ones(len(value)), offsets(count))
+    median = sample.for_all(usual, np.nan)
 
-    count = np.maximum(facts.n_answers, 1.0)
-    mean = engine.sweep(total).sums[0] / count
+    def differing(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        own = median[block.worker_slice].take(block.workers)
+        rest = np.abs(block.values + block.spread(block.centre) - own)
+        others = (~(rest <= SAME * np.abs(own))).astype(np.float64)
+        return Visit(sums=block.by_worker(others, np.ones(block.n_questions))[None])
 
-    def distance(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        rest = (
-            block.values + block.spread(block.centre) - mean[block.worker_slice].take(block.workers)
-        )
-        return Visit(sums=block.by_worker(np.abs(rest), np.ones(block.n_questions))[None])
-
-    far = engine.sweep(distance).sums[0] / count
-    constant = (facts.n_answers >= CONSTANT) & (far <= SAME * np.abs(mean))
-    words = np.array([None, SAME_ANSWER, SHARES_NOTHING], dtype=object)
-    flags: list[str | None] = words[
-        np.where(facts.informative == 0, 2, constant.astype(int))
-    ].tolist()
-    return flags
+    others = engine.sweep(differing).sums[0]
+    n = facts.n_answers
+    constant = (n >= CONSTANT) & (others == 0)
+    nearly = (others > 0) & (others <= MOST_OTHERS) & (others <= SHARE_OTHERS * n)
+    for i in np.flatnonzero(
+        nearly
+    ).tolist():  # few: on some scales everybody mostly gives one answer
+        nearly[i] = np.mean(np.abs(value - median[i]) <= SAME * abs(median[i])) < USUAL
+    flags: list[str | None] = np.select(
+        [facts.informative == 0, constant, nearly],
+        [SHARES_NOTHING, SAME_ANSWER, NEARLY_SAME],
+        default="",
+    ).tolist()
+    return [flag or None for flag in flags]
 
 
 def _noise(noise: WorkerNoise, kurtosis: float) -> tuple[Floats, Floats, Floats]:
@@ -234,9 +278,31 @@ def _kurtosis(noise: WorkerNoise) -> float:
     return float(np.clip((n * fourth / second**2 - 3.0) * n / share, 0.0, MOST_KURTOSIS))
 
 
-def _far_off(noise: WorkerNoise) -> tuple[Floats, Floats]:
-    """Return how many answers of each worker are far off, and their share; biases are removed."""
+def _without(answers: Answers, places: Ints) -> Answers:
+    """Return answers without those at some places; questions and workers stay."""
+    kept = np.ones(answers.n_answers, dtype=bool)
+    kept[places] = False
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    counts = np.bincount(question[kept], minlength=answers.n_questions)
+    return replace(
+        answers,
+        indptr=offsets(counts).astype(answers.indptr.dtype),
+        workers=answers.workers[kept],
+        values=answers.values[kept],
+        precision=None if answers.precision is None else answers.precision[kept],
+        given=None if answers.given is None else answers.given[kept],
+    )
+
+
+def _far_off(noise: WorkerNoise, every: Answers | None) -> tuple[Floats, Floats]:
+    """Return how many answers of each worker are far off, and their share; biases are removed.
+
+    `every` are all answers, where suspicious ones were set aside before the noise was estimated.
+    """
     engine, facts = noise.screening.engine, noise.screening.facts
+    if every is not None:
+        engine = MemoryEngine(every)
+        engine = engine if facts.bias is None else subtract_bias(engine, facts.bias)
     n = facts.n_workers
     far = np.zeros(n)
     count = np.zeros(n)

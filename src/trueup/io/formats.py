@@ -75,8 +75,9 @@ class Format:
         """Check that no option was given that this format does not take."""
         for option in layout.given:
             if option not in self.options:
+                kinds = " and ".join(each.name for each in FORMATS if option in each.options)
                 raise AnswersError(
-                    f"is for text, and this is {self.name}.",
+                    f"is for {kinds}, and this is {self.name}.",
                     argument=option,
                     remedy="Leave it out.",
                 )
@@ -86,7 +87,7 @@ TEXT = Format(
     "text",
     (".csv", ".tsv", ".txt"),
     open_text,
-    options=("sep", "decimal", "encoding"),
+    options=("sep", "encoding", "skip_lines"),
     packed=True,
     streamed=True,
     row_bytes=20,
@@ -103,7 +104,13 @@ JSON = Format(
     packed=True,
     written=".json",
 )
-EXCEL = Format("Excel", (".xlsx", ".xlsm"), open_excel, magic=b"PK\x03\x04")
+EXCEL = Format(
+    "Excel",
+    (".xlsx", ".xlsm"),
+    open_excel,
+    options=("skip_lines", "sheet"),
+    magic=b"PK\x03\x04",
+)
 
 FORMATS = (TEXT, PARQUET, JSON, EXCEL)
 #: Endings of tables that are written.

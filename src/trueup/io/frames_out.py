@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from trueup.io.series import Series, library
-from trueup.io.table import Ids
+from trueup.io.table import CompositeIds, Ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
+    from trueup.io.columns import IdNames
+
 Column: TypeAlias = "NDArray[Any] | Ids | list[object]"
 Frame: TypeAlias = Any
 
 
 def make_frame(
-    kind: str, columns: Mapping[str, Column], *, null_columns: Collection[str] = ()
+    kind: str,
+    columns: Mapping[str, Column],
+    *,
+    null_columns: Collection[str] = (),
+    names: IdNames | None = None,
 ) -> Frame:
     """Build a frame.
 
@@ -34,7 +40,11 @@ def make_frame(
     null_columns
         Floating point columns in which NaN means "no value". It becomes null, except in pandas
         and dicts, where NaN itself says so.
+    names
+        What the caller calls the columns "question" and "worker"; None: they stay as they are.
     """
+    if names is not None:
+        columns = named(columns, names)
     if kind == "duckdb":
         # The relation keeps the table alive, and the default connection is never closed by us.
         table = make_frame("pyarrow", columns, null_columns=null_columns)
@@ -49,6 +59,22 @@ def make_frame(
         return native
     module = import_module(kind)
     return module.table(native) if kind == "pyarrow" else module.DataFrame(native)
+
+
+def named(columns: Mapping[str, Column], names: IdNames) -> dict[str, Column]:
+    """Return columns in which "question" and "worker" have the caller's names.
+
+    A question that several columns name has all of them. Where another column has such a name already, ours stays.
+    """
+    result: dict[str, Column] = {}
+    for name, values in columns.items():
+        titles = {"question": names.question, "worker": (names.worker,)}.get(name, (name,))
+        parts = values.parts if isinstance(values, CompositeIds) else [values]
+        others = [other for other in columns if other != name]
+        if len(titles) != len(parts) or any(title in others for title in titles):
+            titles = (name,) if len(parts) == 1 else tuple(f"{name}_{k}" for k in range(len(parts)))
+        result |= dict(zip(titles, parts, strict=True))
+    return result
 
 
 def _installed() -> str:

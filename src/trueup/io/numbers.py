@@ -7,8 +7,8 @@ narwhals fail on text, on objects, and on Arrow integers beyond 2**53.
 
 from __future__ import annotations
 
-import re
 import sys
+from collections import Counter
 from decimal import Decimal
 from importlib import import_module
 from numbers import Real
@@ -16,30 +16,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, option, quoted
+from trueup.errors import MOST_ROWS, AnswersError, BadRows, bad_rows, option, quoted
 from trueup.io.encode import arrow_of_pandas, encode, is_missing
+from trueup.io.number_advice import advise
+from trueup.io.number_text import MISSING_TEXTS, PLAIN, Writing
 from trueup.io.series import Series, dtype_name, library, take, to_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MISSING_TEXTS = ("", "na", "nan", "null")
-COMMA_REMEDY = "Some have a decimal comma: write 3.5, not 3,5."
-_NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
-)
-COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
+#: Units that a message names.
+MOST_UNITS = 5
 
 
-class _Read(NamedTuple):
-    """Numbers, NaN where there is none, and which rows held something that is no number."""
+class Read(NamedTuple):
+    """Numbers, NaN where there is none; which rows held something that is no number; how often each unit was there."""
 
     numbers: NDArray[np.float64]
     bad: NDArray[np.bool_] | None = None
+    units: Counter[str] | None = None
 
 
 def to_numbers(
-    series: Series, column: str, *, keep: NDArray[np.bool_] | None = None, argument: str = ""
+    series: Series,
+    column: str,
+    *,
+    keep: NDArray[np.bool_] | None = None,
+    argument: str = "",
+    writing: Writing = PLAIN,
 ) -> NDArray[np.float64]:
     """Read a column as numbers.
 
@@ -53,6 +57,8 @@ def to_numbers(
         The rows to check; others may hold anything.
     argument
         The keyword that chooses this column, for messages.
+    writing
+        How numbers are written in text.
 
     Returns
     -------
@@ -64,20 +70,11 @@ def to_numbers(
     AnswersError
         When a value is not a number, or infinite.
     """
-    read = _READ[library(series)](series)
-    if read is None:
-        raise AnswersError(
-            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, not numbers.",
-            remedy="Convert them first" + or_other_column(argument) + ".",
-        )
+    read = read_numbers(series, column, argument, writing)
     if read.bad is not None and (rows := _at(read.bad, keep)):
-        values = to_list(take(series, np.array(rows[:MOST_ROWS])))
-        remedy = "Remove or mend these rows" + or_other_column(argument) + "."
-        if any(isinstance(value, str) and COMMA.fullmatch(value) for value in values):
-            remedy = COMMA_REMEDY
-        raise bad_rows(
-            column, rows, len(series), ("is not a number", "are not numbers"), remedy, values
-        )
+        raise not_numbers(series, column, rows, argument=argument, writing=writing)
+    if read.units is not None:
+        check_units(column, read.units)
     if not _all_finite(read.numbers) and (rows := _at(np.isinf(read.numbers), keep)):
         raise bad_rows(
             column,
@@ -88,6 +85,77 @@ def to_numbers(
             read.numbers[rows[:MOST_ROWS]].tolist(),
         )
     return read.numbers
+
+
+def read_numbers(series: Series, column: str, argument: str, writing: Writing) -> Read:
+    """Read a column as numbers; what is none stops nothing, unless the whole column cannot hold numbers."""
+    read = _READ[library(series)](series, writing)
+    if read is None:
+        raise AnswersError(
+            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, not numbers.",
+            remedy="Convert them first" + or_other_column(argument) + ".",
+        )
+    return read
+
+
+def not_numbers(
+    series: Series,
+    column: str,
+    rows: list[int],
+    *,
+    argument: str = "",
+    writing: Writing = PLAIN,
+    skips: bool = False,
+) -> BadRows:
+    """Build the error about values that are not numbers: where and what they are, and which option reads them.
+
+    `skips`: whether such rows could be set aside.
+    """
+    advice = advise(to_list(series), rows, writing, skips=skips)
+    values = to_list(take(series, np.array(rows[:MOST_ROWS])))
+    remedy = advice.remedy
+    if not remedy:
+        passing = ", pass " if argument else ", or pass "
+        aside = passing + option("skip_bad", True) + " to set them aside" if skips else ""
+        remedy = "Remove or mend these rows" + aside + or_other_column(argument) + "."
+    error = bad_rows(
+        column, rows, len(series), ("is not a number", "are not numbers"), remedy, values
+    )
+    if advice.kinds:
+        error.args = (f"{error.args[0]} {advice.kinds}",)
+    error.fixes, error.notation = advice.fixes, advice.notation
+    return error
+
+
+def as_plain(series: Series, writing: Writing) -> Series:
+    """Return a column in which text that is a number, written in this way, is one; the rest stays as it is."""
+    if writing.plain or (read := _READ[library(series)](series, writing)) is None:
+        return series
+    if read.units is not None:
+        check_units("", read.units)
+    values = np.fromiter(to_list(series), dtype=object, count=len(series))
+    good = ~np.isnan(read.numbers)
+    values[good] = read.numbers[good]
+    return values
+
+
+def check_units(column: str, units: Counter[str]) -> None:
+    """Check that all numbers of a column, or of several that hold answers, have the same unit or none."""
+    named = {unit: count for unit, count in units.most_common() if unit}
+    if len(named) > 1:
+        found = ", ".join(
+            f"{quoted(unit)} ({count:,})" for unit, count in [*named.items()][:MOST_UNITS]
+        )
+        more = f" and {len(named) - MOST_UNITS} more" if len(named) > MOST_UNITS else ""
+        raise AnswersError(
+            f"Column {quoted(column)}: holds several units, {found}{more}.",
+            remedy="Convert all numbers to one unit: they cannot be combined as they are.",
+        )
+    if "%" in named and units[""]:
+        raise AnswersError(
+            f"Column {quoted(column)}: {named['%']:,} with a percent sign and {units['']:,} without are mixed.",
+            remedy='"45 %" is read as 45: write all numbers in per cent, or none.',
+        )
 
 
 def _all_finite(numbers: NDArray[np.float64]) -> bool:
@@ -105,45 +173,47 @@ def _at(bad: NDArray[np.bool_], keep: NDArray[np.bool_] | None) -> list[int]:
     return rows
 
 
-def _from_pandas(series: Series) -> _Read | None:
+def _from_pandas(series: Series, writing: Writing) -> Read | None:
     pandas = sys.modules["pandas"]
     arrow = arrow_of_pandas(series)
     if arrow is not None:
-        return from_arrow(arrow)
+        return from_arrow(arrow, writing)
     if isinstance(series.dtype, np.dtype):
-        return _from_numpy(series.to_numpy())
+        return _from_numpy(series.to_numpy(), writing)
     if isinstance(series.dtype, pandas.StringDtype):
-        return from_texts(series)
+        return from_texts(series, writing)
     if isinstance(series.dtype, pandas.CategoricalDtype):
-        return _from_objects(series.tolist())
+        return _from_objects(series.tolist(), writing)
     if pandas.api.types.is_numeric_dtype(series.dtype):
-        return _Read(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return Read(series.to_numpy(dtype=np.float64, na_value=np.nan))
     return None
 
 
-def _from_polars(series: Series) -> _Read | None:
+def _from_polars(series: Series, writing: Writing) -> Read | None:
     polars = sys.modules["polars"]
     dtype = series.dtype
     if dtype.is_numeric() or isinstance(dtype, polars.Boolean | polars.Null):
-        return _Read(series.cast(polars.Float64).to_numpy())
+        return Read(series.cast(polars.Float64).to_numpy())
     if isinstance(dtype, polars.String | polars.Categorical | polars.Enum):
-        return from_texts(series)
+        return from_texts(series, writing)
     if isinstance(dtype, polars.Object):
-        return _from_objects(to_list(series))
+        return _from_objects(to_list(series), writing)
     return None
 
 
-def from_arrow(series: Series) -> _Read | None:
+def from_arrow(series: Series, writing: Writing = PLAIN) -> Read | None:
     """Read a pyarrow column; None if its type cannot hold numbers."""
     pyarrow = sys.modules["pyarrow"]
     types = pyarrow.types
     if types.is_dictionary(series.type):
-        return _from_dictionary(series)
+        if writing.plain:
+            return _from_dictionary(series)
+        series = series.cast(series.type.value_type)
     kind = series.type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        clean = clean_arrow_texts(series)
+        clean = clean_arrow_texts(series) if writing.plain else _plain_texts(series, writing)
         if clean is None:
-            return from_texts(series)
+            return from_texts(series, writing)
         series = clean
     elif not (
         types.is_integer(kind)
@@ -157,10 +227,10 @@ def from_arrow(series: Series) -> _Read | None:
     numbers = series.cast(pyarrow.float64(), safe=False)
     if numbers.null_count:
         numbers = numbers.fill_null(np.nan)
-    return _Read(np.asarray(numbers.to_numpy()))
+    return Read(np.asarray(numbers.to_numpy()))
 
 
-def _from_dictionary(series: Series) -> _Read | None:
+def _from_dictionary(series: Series) -> Read | None:
     """Read each value of a dictionary once, so that no text is copied for every row."""
     numbers, bad = [np.empty(0)], [np.empty(0, dtype=np.bool_)]
     for chunk in getattr(series, "chunks", [series]):
@@ -171,7 +241,7 @@ def _from_dictionary(series: Series) -> _Read | None:
         wrong = np.zeros(len(read.numbers), dtype=np.bool_) if read.bad is None else read.bad
         numbers.append(np.append(read.numbers, np.nan)[at])
         bad.append(np.append(wrong, False)[at])
-    return _Read(np.concatenate(numbers), np.concatenate(bad))
+    return Read(np.concatenate(numbers), np.concatenate(bad))
 
 
 def clean_arrow_texts(series: Series) -> Series | None:
@@ -198,12 +268,12 @@ def clean_arrow_texts(series: Series) -> Series | None:
     return None if compute.any(compute.is_nan(numbers)).as_py() else numbers
 
 
-def _from_numpy(series: Series) -> _Read | None:
+def _from_numpy(series: Series, writing: Writing) -> Read | None:
     match series.dtype.kind:
         case "b" | "i" | "u" | "f":
-            return _Read(series.astype(np.float64, copy=False))
+            return Read(series.astype(np.float64, copy=False))
         case "O" | "U":
-            return _from_objects(series.tolist())
+            return _from_objects(series.tolist(), writing)
         case _:
             return None
 
@@ -216,37 +286,66 @@ _READ = {
 }
 
 
-def from_texts(series: Series) -> _Read:
+def from_texts(series: Series, writing: Writing = PLAIN) -> Read:
     """Read each distinct text once."""
     codes, _, first_rows = encode(series)
-    read = _from_objects(to_list(take(series, first_rows)))
+    times = np.bincount(codes + 1, minlength=len(first_rows) + 1)[1:]
+    read = _from_objects(to_list(take(series, first_rows)), writing, times.tolist())
     numbers = np.append(read.numbers, np.nan)[codes]
-    return _Read(numbers, None if read.bad is None else np.append(read.bad, False)[codes])
+    bad = None if read.bad is None else np.append(read.bad, False)[codes]
+    return Read(numbers, bad, read.units)
 
 
-def _from_objects(values: list[Any]) -> _Read:
+def _plain_texts(series: Series, writing: Writing) -> Series | None:
+    """Parse text of nothing but numbers written in this way and marks for "no value"; None for other text."""
+    if writing.strip_units:
+        return None
+    pyarrow = sys.modules["pyarrow"]
+    compute = import_module("pyarrow.compute")
+    texts = compute.utf8_lower(compute.utf8_trim_whitespace(series))
+    marks = compute.is_in(texts, pyarrow.array([*MISSING_TEXTS, None], type=texts.type))
+    number = compute.match_substring_regex(texts, f"^{writing.pattern}$").fill_null(False)
+    if not compute.all(compute.or_(marks, number)).as_py():
+        return None
+    if writing.separators:
+        texts = compute.replace_substring_regex(texts, writing.separators, "")
+    texts = compute.replace_substring(texts, writing.point, ".")
+    return compute.cast(
+        compute.if_else(marks, pyarrow.scalar(None, texts.type), texts), pyarrow.float64()
+    )
+
+
+def _from_objects(values: list[Any], writing: Writing, times: list[int] | None = None) -> Read:
+    """Read Python objects; `times` says how often each is there, for the count of units."""
     if set(map(type, values)) <= {int, float, bool, type(None)}:
         try:
-            return _Read(np.array(values, dtype=np.float64))
+            return Read(np.array(values, dtype=np.float64))
         except OverflowError:
             pass
-    read = [_from_object(value) for value in values]
+    units: Counter[str] = Counter()
+    read: list[float | None] = []
+    for value, count in zip(values, times or [1] * len(values), strict=True):
+        number, unit = _from_object(value, writing)
+        read.append(number)
+        if number is not None and number == number:
+            units[unit] += count
     numbers = np.array([np.nan if number is None else number for number in read], dtype=np.float64)
-    return _Read(numbers, np.array([number is None for number in read], dtype=np.bool_))
+    bad = np.array([number is None for number in read], dtype=np.bool_)
+    return Read(numbers, bad, units if writing.strip_units else None)
 
 
-def _from_object(value: object) -> float | None:
-    """Return the number of a Python object, NaN if it means "no value", None if it is no number."""
+def _from_object(value: object, writing: Writing) -> tuple[float | None, str]:
+    """Return the number of a Python object and its unit; NaN if it means "no value", None if it is no number."""
     if isinstance(value, str):
         text = value.strip()
         if text.lower() in MISSING_TEXTS:
-            return np.nan
-        return float(text) if _NUMBER.fullmatch(text) else None
+            return np.nan, ""
+        return writing.parse(text) or (None, "")
     if is_missing(value):
-        return np.nan
+        return np.nan, ""
     if isinstance(value, np.timedelta64) or not isinstance(value, Real | Decimal | np.bool_):
-        return None
+        return None, ""
     try:
-        return float(value)
+        return float(value), ""
     except OverflowError:
-        return np.inf
+        return np.inf, ""

@@ -20,9 +20,8 @@ import numpy as np
 from trueup.core.sampling import letters_of
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import check
-from trueup.io.readers.frames import array_of
-from trueup.io.series import library, to_list
-from trueup.io.table import Ids
+from trueup.io.series import array_of, library, to_list
+from trueup.io.table import CompositeIds, Ids, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,6 +71,8 @@ def joined(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
     TrueupError
         When they are not of the same type: 1 and "1" are different ids.
     """
+    if isinstance(old, CompositeIds) or isinstance(new, CompositeIds):
+        return _joined_keys(old, new, argument)
     found = _joined_texts(old, new)
     if found is not None:
         return found
@@ -97,6 +98,23 @@ def joined(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
         # Signed and unsigned integers, for example, have no common type that holds them all.
         both = np.concatenate([known.astype(object), more[fresh].astype(object)])
     return code, Ids(both)
+
+
+def _joined_keys(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
+    """Join ids that several columns name."""
+    sizes = [len(ids.columns) if isinstance(ids, CompositeIds) else 1 for ids in (old, new)]
+    if sizes[0] != sizes[1]:
+        raise TrueupError(
+            f"{sizes[0]} column{'s' * (sizes[0] > 1)} named each so far, and {sizes[1]} in the new answers.",
+            argument=argument,
+            remedy="Name the same columns.",
+        )
+    for mine, more in zip(old.columns, new.columns, strict=True):  # type: ignore[attr-defined]
+        joined(mine, more, argument)  # types that differ are an error
+    code = old.index_of(new)
+    fresh = np.flatnonzero(code < 0)
+    code[fresh] = len(old) + np.arange(len(fresh))
+    return code, concatenated(old, new.take(fresh)) if len(fresh) else old
 
 
 def _joined_texts(old: Ids, new: Ids) -> tuple[Ints, Ids] | None:
@@ -195,6 +213,12 @@ NAMES = tuple(_TYPES)
 
 def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
     """Return ids as members of an archive: arrays of numbers only."""
+    if isinstance(ids, CompositeIds):
+        members: dict[str, NDArray[Any]] = {}
+        for number, (values, codes) in enumerate(zip(ids.columns, ids.codes, strict=True)):
+            members |= pack(f"{name}-{number}", values)
+            members[f"{name}-{number}.codes"] = codes.astype(np.int64)
+        return members
     found = letters_of(ids.values)
     if found is not None:
         letters, borders = found
@@ -218,7 +242,7 @@ def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
         write[one](value).encode("utf-8", "surrogatepass")
         for one, value in zip(tag.tolist(), values, strict=True)
     ]
-    members: dict[str, NDArray[Any]] = {
+    members = {
         f"{name}.text": np.frombuffer(b"".join(texts), dtype=np.uint8),
         f"{name}.ends": np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))),
     }
@@ -235,6 +259,8 @@ def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
 
 def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
     """Return the ids that `pack` packed."""
+    if f"{name}-0.codes" in members:
+        return _unpacked_keys(name, members)
     if name in members:
         return _distinct(members[name], name)
     ends = members[f"{name}.ends"]
@@ -259,6 +285,21 @@ def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
         read = [each[2] for each in _TYPES.values()]
         values = [read[one](value) for one, value in zip(types.tolist(), values, strict=True)]
     return _distinct(np.fromiter(values, dtype=object, count=len(values)), name)
+
+
+def _unpacked_keys(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
+    columns: list[Ids] = []
+    codes: list[NDArray[Any]] = []
+    while (part := f"{name}-{len(columns)}.codes") in members:
+        ids, code = unpack(part.removesuffix(".codes"), members), members[part]
+        check(code.dtype == np.int64 and code.ndim == 1, f"ids of {name}")
+        check(len(code) == len(codes[0] if codes else code), f"ids of {name}")
+        check(bool(((code >= 0) & (code < len(ids))).all()), f"ids of {name}")
+        columns.append(ids)
+        codes.append(code)
+    keys = CompositeIds(columns, codes)
+    check(len(set(keys.values)) == len(keys), f"ids of {name} are not distinct")
+    return keys
 
 
 def _texts_of(letters: NDArray[np.uint8], ends: Ints) -> Any:

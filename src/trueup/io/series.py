@@ -66,6 +66,40 @@ def to_list(series: Series) -> list[object]:
             return list(series.tolist())
 
 
+def array_of(values: list[object]) -> Series:
+    """Make an array of a list without turning 1 into "1", truncating texts or rounding whole numbers."""
+    kinds = {int: "iu", float: "f", bool: "b"}
+    types = set(map(type, values))
+    if len(types) == 1 and (kind := types.pop()) in kinds:
+        array = np.array(values)
+        # Whole numbers that fit no common integer type, such as -1 and 2**64 - 1, become fractions or objects.
+        if array.dtype.kind in kinds[kind]:
+            return array
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def concat(first: Series, second: Series) -> Series:
+    """Put two columns of ids below one another, in their own type where both have it."""
+    kind = library(first)
+    if kind == library(second) and dtype_name(first) == dtype_name(second):
+        match kind:
+            case "pandas":
+                return sys.modules["pandas"].concat([first, second], ignore_index=True)
+            case "polars":
+                return sys.modules["polars"].concat([first, second])
+            case "pyarrow":
+                parts = [part for each in (first, second) for part in _chunks(each)]
+                chunked = sys.modules["pyarrow"].chunked_array(parts, type=first.type)
+                return chunked.unify_dictionaries().combine_chunks()
+            case _:
+                return np.concatenate([first, second])
+    return array_of([*to_list(first), *to_list(second)])
+
+
+def _chunks(series: Series) -> list[Any]:
+    return list(series.chunks) if hasattr(series, "chunks") else [series]
+
+
 def sort_order(series: Series) -> NDArray[np.int64]:
     """Return the positions of the values in rising order, the same in every library.
 

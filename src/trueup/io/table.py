@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.io import series
+from trueup.io.columns import PLAIN_NAMES, IdNames
+from trueup.io.rejects import Rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -72,6 +74,118 @@ class Ids:
         return series.sort_order(self.values)
 
 
+class Pseudonyms(Ids):
+    """Names that stand for ids and tell nothing of them: "worker 1", "worker 2", ...
+
+    They keep the order of what they stand for, so that random splits of the workers, which are drawn over their order,
+    give the same numbers as with the ids.
+
+    Parameters
+    ----------
+    values
+        The pseudonyms.
+    rank
+        Place of what each of them stands for among all ids in order.
+    """
+
+    __slots__ = ("rank",)
+
+    def __init__(self, values: series.Series, rank: NDArray[np.int64]) -> None:
+        super().__init__(values)
+        self.rank = rank
+
+    def take(self, indices: Indices) -> Pseudonyms:
+        """Return the pseudonyms of these codes, in this order."""
+        return Pseudonyms(super().take(indices).values, self.rank[indices])
+
+    def sort_order(self) -> NDArray[np.int64]:
+        """Return the codes in rising order of what they stand for."""
+        return np.argsort(self.rank, kind="stable")
+
+
+def pseudonyms_of(ids: Ids) -> tuple[Pseudonyms, NDArray[np.int64]]:
+    """Return pseudonyms in an order that nobody can guess, and the new code of each old one.
+
+    The order is drawn from the randomness of the operating system, and another one each time.
+    """
+    n = len(ids)
+    order = np.random.default_rng().permutation(n)  # the old code of each new one
+    code, rank = np.empty((2, n), dtype=np.int64)
+    code[order] = np.arange(n)
+    rank[ids.sort_order()] = np.arange(n)
+    names = np.array([f"worker {number}" for number in range(1, n + 1)], dtype=object)
+    return Pseudonyms(names, rank[order]), code
+
+
+class QuestionKey(tuple[object, ...]):
+    """The id of a question that several columns name: a tuple that is written as its parts with commas."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))
+
+    def __repr__(self) -> str:
+        return f'"{self}"'
+
+
+class CompositeIds(Ids):
+    """Ids that several columns name together, as tuples.
+
+    Parameters
+    ----------
+    columns
+        The distinct values of each column.
+    codes
+        For each column, the number of its value in each id.
+    """
+
+    __slots__ = ("_all", "codes", "columns")
+
+    def __init__(self, columns: Sequence[Ids], codes: Sequence[Indices]) -> None:
+        self.columns, self.codes = tuple(columns), tuple(codes)
+        self._code_of = None
+        self._all: NDArray[np.object_] | None = None
+
+    @classmethod
+    def of(cls, keys: Sequence[Sequence[object]]) -> CompositeIds:
+        """Make ids of tuples."""
+        columns, codes = [], []
+        for values in zip(*keys, strict=True):
+            code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            columns.append(Ids(series.array_of(list(code_of))))
+            codes.append(np.array([code_of[value] for value in values], dtype=np.int64))
+        return cls(columns, codes)
+
+    @property
+    def parts(self) -> list[Ids]:
+        """One column of ids for each of the columns."""
+        return [ids.take(codes) for ids, codes in zip(self.columns, self.codes, strict=True)]
+
+    @property
+    def values(self) -> NDArray[np.object_]:
+        """All ids, an array of tuples."""
+        if self._all is None:
+            rows = zip(*(part.tolist() for part in self.parts), strict=True)
+            self._all = np.fromiter(map(QuestionKey, rows), dtype=object, count=len(self))
+        return self._all
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    def take(self, indices: Indices) -> CompositeIds:
+        """Return the ids of these codes, in this order."""
+        rows = np.asarray(indices, dtype=np.int64)
+        return CompositeIds(self.columns, [codes[rows] for codes in self.codes])
+
+
+def concatenated(first: Ids, second: Ids) -> Ids:
+    """Put ids of one input below one another."""
+    if isinstance(first, CompositeIds):
+        return CompositeIds.of([*first.values, *second.values])
+    return Ids(series.concat(first.values, second.values))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Answers, one entry per row that has an answer.
@@ -96,11 +210,25 @@ class Table:
         Number of rows read.
     n_missing
         Number of rows dropped because their answer is missing.
+    rejects
+        Rows that were set aside because they cannot be used.
+    doubtful
+        Marks that were taken for "no answer" and may have been meant otherwise, and how often they were there.
+    dropped_questions
+        Number of questions that have rows but no answer.
+    others
+        Loads the columns that were not asked for, by name, one value per answer.
     kind
         What the input was: "pandas", "polars", "pyarrow", "duckdb", "array", "file" or "other".
     ordered
         Whether the rows have an order. If so, codes are in order of first appearance, otherwise
         in order of the ids.
+    names
+        What the caller calls questions and workers.
+    unanswered
+        Questions that nobody answered, of a table that lists them; None: there are none.
+    suggested
+        Columns that may hold systems, runs or known truths, and were not used.
     """
 
     question: Indices
@@ -116,3 +244,10 @@ class Table:
     panel_ids: Ids | None = None
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     ordered: bool = True
+    names: IdNames = PLAIN_NAMES
+    unanswered: Ids | None = None
+    suggested: Mapping[str, str] = field(default_factory=dict)
+    rejects: Rejects = field(default_factory=Rejects)
+    doubtful: tuple[tuple[str, int], ...] = ()
+    dropped_questions: int = 0
+    others: Callable[[], Mapping[str, series.Series]] = dict

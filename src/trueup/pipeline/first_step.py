@@ -17,6 +17,7 @@ from trueup.variance.bias import Biases, estimate_biases
 if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
+    from trueup.algorithms.registry import Method
     from trueup.core.progress import Progress
     from trueup.engines.protocol import Engine
     from trueup.pipeline.pooling import Pooling
@@ -83,7 +84,7 @@ def choose_first_step(
     return FirstStep(named, unbiased, combined, why, biases, pooling, noise)
 
 
-def find_method(method: str | Algorithm, plan: Plan) -> Algorithm:
+def find_method(method: Method, plan: Plan) -> Algorithm:
     """Return a method by name; the native one leaves biases alone where the plan says so."""
     algorithm = find(method)
     if isinstance(algorithm, Native) and plan.bias is False:

@@ -73,6 +73,8 @@ class Outlook:
         more = "more known truths" if self.n_gold else "known truths"
         sign = "" if self.relative else "± "
         now, then = self.in_words(self.half_width), self.in_words(self.next_half_width)
+        if now == then:
+            return f"{MORE} {more} would hardly narrow the interval for the truth"
         return (
             f"{MORE} {more} would narrow the interval for the truth from {sign}{now} to about "
             f"{sign}{then}"

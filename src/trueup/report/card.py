@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, table
-from trueup.report.sections.report_data import ReportData, named
+from trueup.report.sections.report_data import ReportData
 from trueup.result.text import interval_columns
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def card(est: Estimate) -> str:
         *(text for text in (about.pooling, about.second_step, about.target, about.gold) if text),
     ]
     first = np.arange(min(SHOWN, data.m))
-    names = named(data.questions(first))
+    names = data.question_cells(first)
     intervals = {
         title: _intervals(data, getattr(est, low)[first], getattr(est, high)[first])
         for title, (low, high) in interval_columns(est).items()
     }
-    columns = ["question", "estimate", *intervals, "answers"]
+    columns = [data.problem.names.question_title, "estimate", *intervals, "answers"]
     counts = data.problem.counts[first].tolist()
     values = data.rounded(est.estimate[first])
     rows = list(zip(names, values, *intervals.values(), counts, strict=True))

@@ -20,6 +20,7 @@ TALL = 25  # rows of a chart that does not fit on a screen
 TICKS = 7
 TAIL, FAR = 0.08, 8.0  # share of values that may be far out, and how far that is
 WHOLE_NUMBERS = {"tickMinStep": 1, "format": ",d"}
+ROOM = 0.03  # free part of a log axis on either side
 CENTRAL = 0.995  # share of the values that a histogram always shows
 BLUE, RED, GREEN, PURPLE, ORANGE = (f"var(--hue{number})" for number in range(1, 6))
 FAINT, INK, LINE = "var(--faint)", "var(--ink)", "var(--line)"
@@ -111,6 +112,23 @@ def central_range(values: Floats, ends: Floats) -> list[float] | None:
     if not (span > 0 and np.nanmax(ends) - np.nanmin(ends) > FAR * span):
         return None
     return [min(low, reach[0]) - 0.5 * span, max(high, reach[1]) + 0.5 * span]
+
+
+def shown_range(data: ReportData, values: Floats, ends: Floats) -> list[float] | None:
+    """Return the part of an axis of estimates and intervals to show; None: all, as the chart chooses."""
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    if not data.transform:
+        return central_range(values, ends)
+    if data.in_logarithms and 0 < low < high:
+        room = (high / low) ** ROOM
+        return [low / room, high * room]
+    return None
+
+
+def count_axis(most: int) -> dict[str, Any]:
+    """Return the axis of a number of questions: whole numbers, each of them where there are few."""
+    few = {"values": list(range(most + 1))} if most <= TICKS else {}
+    return {**WHOLE_NUMBERS, **few}
 
 
 def side_axis(rows: int) -> dict[str, Any]:

@@ -21,9 +21,10 @@ LARGEST = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What somebody called a thing: it keeps its own direction of writing."""
+    """What somebody called a thing: it keeps its own direction of writing; `full` where `text` leaves out a part."""
 
     text: str
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ def cell(value: object) -> str:
     if isinstance(value, Real):
         return number(int(value) if isinstance(value, Integral) else float(value))
     if isinstance(value, Name):
-        return f"<bdi>{escape(value.text)}</bdi>"
+        whole = value.full if value.full != value.text else ""
+        title = f' title="{escape(whole, quote=True)}"' if whole else ""
+        return f"<bdi{title}>{escape(value.text)}</bdi>"
     return escape(str(value))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trueup.errors import cut
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST = 80
-TAIL = 20  # characters kept of the end of a long name: there long names often differ
 # Joiners are not printable by themselves but hold emoji and Persian words together.
 KEPT = frozenset("\u200c\u200d")
 SIGNS = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
@@ -24,11 +25,7 @@ def shown(name: object, longest: int = LONGEST) -> str:
     >>> shown("  ")
     '"  "'
     """
-    text = str(name)
-    if len(text) > longest:
-        tail = min(TAIL, longest // 3)
-        text = f"{text[: longest - tail - 1]}…{text[-tail:]}"
-    text = "".join(map(_sign, text))
+    text = "".join(map(_sign, cut(str(name), longest)))
     return text if text.strip() else f'"{text}"'
 
 

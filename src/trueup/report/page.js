@@ -3,6 +3,7 @@
   const VIEW = 250; // least width of one of several views, with its axis, in pixels
   const AXIS = 75; // what an axis and its title take of that
   const ENTRY = 150; // width of an entry of a legend
+  const LETTER = 6.6; // usual width of a letter beside an axis
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const config = read("chart.config");
 
@@ -30,15 +31,35 @@
     return spec;
   }
 
+  // Long names lose their middle: they often differ at their end.
+  function shorten(part, limit) {
+    if (!part || typeof part !== "object") return;
+    if (part.type === "nominal" && part.axis) {
+      const width = Math.min(part.axis.labelLimit || limit, limit);
+      const room = Math.max(6, Math.floor(width / LETTER));
+      part.axis.labelLimit = 1.3 * width; // wide letters may take more
+      const end = Math.floor(room / 2);
+      part.axis.labelExpr =
+        `length(datum.label) > ${room} ? slice(datum.label, 0, ${room - end - 1}) + '…' + ` +
+        `slice(datum.label, -${end}) : datum.label`;
+    }
+    for (const [name, each] of Object.entries(part)) if (name !== "values") shorten(each, limit);
+  }
+
   async function draw(chart) {
-    const width = chart.place.clientWidth;
+    // In a closed fold a chart is drawn as wide as the page, so that it is there when the fold opens, or on paper.
+    const visible = chart.place.clientWidth;
+    const width = visible || document.querySelector("main").clientWidth;
     if (!width || width === chart.width) return;
     chart.width = width;
     if (chart.drawn) chart.drawn.finalize();
     const axis = { ...config.axis, labelLimit: Math.min(config.axis.labelLimit, Math.round(width * 0.3)) };
     const legend = { ...config.legend, columns: Math.max(1, Math.floor(width / ENTRY)), labelLimit: ENTRY - 30 };
     try {
-      chart.drawn = await vegaEmbed(chart.place, fit(read(chart.place.dataset.spec), width), {
+      const spec = fit(read(chart.place.dataset.spec), width);
+      shorten(spec, axis.labelLimit);
+      if (!visible && spec.width === "container") spec.width = width;
+      chart.drawn = await vegaEmbed(chart.place, spec, {
         mode: "vega-lite",
         actions: false,
         renderer: "svg",

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trueup.errors import TrueupError, quoted
 from trueup.io.atomic import atomic_write
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
     from trueup.report.parts import Part
 
-# How a finding stands to its claim: a sign and a word, so that nobody needs to see the colour.
-MARKS = {
+#: How a finding stands to its claim; None: it holds in part.
+Holds: TypeAlias = bool | Literal["not run"] | None
+# How that is shown: a sign and a word, so that nobody needs to see the colour.
+MARKS: dict[Holds, tuple[str, str, str]] = {
     True: ("yes", "✓", "holds"),
     False: ("no", "✗", "does not hold"),
     None: ("partly", "◐", "holds in part"),
+    "not run": ("open", "–", "not run"),
 }
 NO_SCRIPT = "Charts need JavaScript; the numbers behind them are in the tables."
 
@@ -88,12 +91,15 @@ class Figure:
         How to read it.
     table : PageTable, optional
         The numbers behind it, folded away.
+    about : str
+        What is drawn, of how many, and the level of intervals: together with the title a caption to quote.
     """
 
     title: str
     chart: Any
     note: str = ""
     table: PageTable | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,24 +112,27 @@ class Section:
         An empty line in the text begins a new paragraph.
     claim, verdict : str
         What the paper says, and what we find.
-    holds : bool, optional
-        Whether the claim holds; None with a verdict: in part.
+    holds : bool, None or "not run"
+        Whether the claim holds; None with a verdict: in part; "not run": nobody looked.
     parts : sequence
         Cards, lists and the like, see `trueup.report.parts`; they come before figures and tables.
     figures, tables : sequences
     closing : sequence
         Parts that come after figures and tables.
+    fold : str
+        What a reader opens to see it all; empty: it is open.
     """
 
     title: str
     claim: str = ""
     verdict: str = ""
-    holds: bool | None = None
+    holds: Holds = None
     text: str = ""
     figures: Sequence[Figure] = ()
     tables: Sequence[PageTable] = ()
     parts: Sequence[Part] = ()
     closing: Sequence[Part] = ()
+    fold: str = ""
 
 
 def write_page(
@@ -238,20 +247,26 @@ def _section(section: Section, id_: str, numbers: Iterator[int]) -> str:
     ]
     if says:
         parts.append(f'<dl class="claim">{"".join(says)}</dl>')
+    if section.fold:
+        parts.append(f'<details class="fold"><summary>{escape(section.fold)}</summary>')
     parts.append(markup.paragraphs(section.text))
     parts += [part_html(part) for part in section.parts]
     parts += [_figure(figure, next(numbers)) for figure in section.figures]
     parts += [_table(table) for table in section.tables]
     parts += [part_html(part) for part in section.closing]
-    return "\n".join(part for part in (*parts, "</section>") if part)
+    end = "</details></section>" if section.fold else "</section>"
+    return "\n".join(part for part in (*parts, end) if part)
 
 
 def _figure(figure: Figure, number: int) -> str:
     spec = script_json(spec_of(figure.chart, figure.title))
+    about = f' <span class="about">{escape(figure.about)}</span>' if figure.about else ""
+    label = escape(f"{figure.title} {figure.about}".strip(), quote=True)
     parts = [
         f'<figure id="figure.{number}">',
-        f"<figcaption><b>Figure {number}.</b> {escape(figure.title)}</figcaption>",
-        f'<div class="chart" data-spec="spec.{number}"><noscript>{NO_SCRIPT}</noscript></div>',
+        f"<figcaption><b>Figure {number}.</b> {escape(figure.title)}{about}</figcaption>",
+        f'<div class="chart" role="img" aria-label="{label}" data-spec="spec.{number}">',
+        f"<noscript>{NO_SCRIPT}</noscript></div>",
         f'<script type="application/json" id="spec.{number}">{spec}</script>',
         f'<div class="note">{markup.paragraphs(figure.note)}</div>' if figure.note else "",
     ]
@@ -274,4 +289,5 @@ def _rows(table: PageTable) -> str:
         rows = markup.table(table.columns, table.rows, compact=True)
         box = f'<div class="wide tall" tabindex="0" role="region" aria-label="{label}">{rows}</div>'
         return f'<div class="data" data-search="{escape(table.search, quote=True)}">{box}</div>'
-    return f'<div class="wide" tabindex="0">{markup.table(table.columns, table.rows)}</div>'
+    rows = markup.table(table.columns, table.rows)
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{label}">{rows}</div>'

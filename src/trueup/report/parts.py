@@ -94,7 +94,8 @@ def part_html(part: Part) -> str:
             return f"<h3>{escape(title)}</h3>{code}"
         case Fold(title, text, columns, rows):
             content = (
-                f'{paragraphs(text)}<div class="wide" tabindex="0">{table(columns, rows)}</div>'
+                f'{paragraphs(text)}<div class="wide" tabindex="0" role="region" '
+                f'aria-label="{escape(title, quote=True)}">{table(columns, rows)}</div>'
             )
             return f"<details><summary>{escape(title)}</summary>{content}</details>"
 

@@ -41,6 +41,7 @@ def plot(est: Estimate, kind: str = "estimates") -> Any:
     Returns
     -------
     altair.Chart or altair.LayerChart
+        Its `save` writes .pdf, .svg, .png and .html; `save("figure.html", inline=True)` a page that works offline.
 
     Raises
     ------

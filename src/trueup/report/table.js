@@ -6,10 +6,14 @@
     return Number.isNaN(found) ? null : found;
   };
 
+  // Names whose middle is left out are found by the whole name too.
+  const words = (row) =>
+    [row.textContent, ...[...row.querySelectorAll("[title]")].map((each) => each.title)].join(" ").toLowerCase();
+
   for (const box of document.querySelectorAll(".data")) {
     const table = box.querySelector("table");
     const body = table.tBodies[0];
-    const rows = [...body.rows].map((row, at) => ({ row, at, text: row.textContent.toLowerCase() }));
+    const rows = [...body.rows].map((row, at) => ({ row, at, text: words(row) }));
     const heads = [...table.tHead.rows[0].cells];
 
     // Searching: rows that have all the words.

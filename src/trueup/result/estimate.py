@@ -10,6 +10,7 @@ from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
 from trueup.findings.collection import Findings
 from trueup.io.limits import memory
+from trueup.io.rejects import Rejects
 from trueup.result import tables
 from trueup.result.text import account, first_questions
 
@@ -190,6 +191,12 @@ class Estimate:
         """Numbers of questions, workers and answers, and their ids."""
         return self.solution.root.problem
 
+    @property
+    def rejects(self) -> Rejects:
+        """Rows that were set aside because they cannot be used: `counts` by kind, and the `rows`."""
+        origin = getattr(self.problem, "origin", None)  # answers in memory have one
+        return Rejects() if origin is None else origin.rejects
+
     @cached_property
     def answers(self) -> Answers:
         """The answers, in memory; those on disk are read if there is room for them."""
@@ -213,12 +220,18 @@ class Estimate:
     # -- for people ----------------------------------------------------------------------------------
 
     def report(
-        self, path: str | PathLike[str], *, command: str | None = None, truth: Any = None
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        unit: str | None = None,
+        command: str | None = None,
+        truth: Any = None,
     ) -> Path:
         """Write a report for people: one HTML file that works offline. See `trueup.report.write.write_report`."""
         from trueup.report.write import write_report
 
-        return write_report(self, path, command=command, truth=truth)
+        return write_report(self, path, title=title, unit=unit, command=command, truth=truth)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write this to a file, which `trueup.load` reads and `trueup.update` continues from.
@@ -231,7 +244,11 @@ class Estimate:
         return save(self, path)
 
     def plot(self, kind: str = "estimates") -> Any:
-        """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior"."""
+        """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior".
+
+        `est.plot().save("figure.pdf")` writes it to a file: .pdf and .svg for a paper, .png for slides, .html for a
+        browser. A page takes its scripts from the network unless you say `save("figure.html", inline=True)`.
+        """
         from trueup.report.single_chart import plot
 
         return plot(self, kind)

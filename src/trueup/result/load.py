@@ -31,14 +31,17 @@ from trueup.io.archive import (
     damaged,
     printable,
     read_archive,
+    shown,
     texts,
     vector,
     whole,
 )
+from trueup.io.columns import IdNames, check_titles
 from trueup.io.plain_ids import unpack
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.read_options import ReadOptions
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
+from trueup.io.table import CompositeIds
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.outlook import Outlook
@@ -49,11 +52,13 @@ from trueup.pipeline.shrunk import TOWARD
 from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
 from trueup.request import PLAN, READING, Plan, Request
 from trueup.result.estimate import Estimate
+from trueup.result.own_method import OWN, MethodNeeded, PassedMethod
 from trueup.result.state import (
     BIASES,
     FORMAT,
     OF_QUESTIONS,
     OF_WORKERS,
+    OLDEST,
     SHOWN,
     VERSION,
     SavedState,
@@ -70,14 +75,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trueup.algorithms.contract import Algorithm
+    from trueup.algorithms.registry import Method
+    from trueup.io.table import Ids
+
     Arrays = Mapping[str, NDArray[Any]]
 
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
 
 
-def load(path: str | os.PathLike[str]) -> Estimate:
+def load(path: str | os.PathLike[str], *, method: Method | None = None) -> Estimate:
     """Load an estimate that was saved with `est.save(path)`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    method : Algorithm or function, optional
+        The method, where that is a class or function of your own: a state holds no code.
 
     Raises
     ------
@@ -95,13 +111,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     True
     """
     with _understood(path) as (meta, arrays):
-        return _estimate(meta, arrays, _state(meta, arrays))
+        return _estimate(meta, arrays, _state(meta, arrays, PassedMethod(method)))
 
 
-def read_state(path: str | os.PathLike[str]) -> SavedState:
+def read_state(path: str | os.PathLike[str], method: Method | None = None) -> SavedState:
     """Read what an update continues from."""
     with _understood(path, SHOWN) as (meta, arrays):
-        return _state(meta, arrays)
+        return _state(meta, arrays, PassedMethod(method))
 
 
 @contextmanager
@@ -109,17 +125,20 @@ def _understood(
     path: str | os.PathLike[str], without: Collection[str] = ()
 ) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """Read a file; whatever is wrong with it is said in one way."""
-    read = read_archive(path, FORMAT, VERSION, oldest=VERSION, without=without)
+    read = read_archive(path, FORMAT, VERSION, oldest=OLDEST, without=without)
     try:
         yield read
+    except MethodNeeded as error:
+        raise error.labelled(f"File {shown(path)}") from None
     except (Damage, TrueupError) as error:
         raise damaged(path, str(error)) from error
     except BROKEN as error:
         raise damaged(path, "it cannot be understood") from error
 
 
-def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
-    request = _request(meta, arrays)
+def _state(meta: dict[str, Any], arrays: Arrays, passed: PassedMethod) -> SavedState:
+    passed.check_wanted(meta["found"]["algorithm"])
+    request = _request(meta, arrays, passed)
     scale = _scale(meta["found"], request)
     answers = _answers(meta["answers"], arrays, scale)
     data = _question_data(meta["covariates"], arrays, answers)
@@ -135,7 +154,7 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         answers,
         request,
         data,
-        made(found["algorithm"], find_method),
+        _method(found["algorithm"], passed),
         values,
         whole(found["step"]),
         scale,
@@ -143,6 +162,10 @@ def _state(meta: dict[str, Any], arrays: Arrays) -> SavedState:
         printable(meta["diagnosis"]["scale"]),
         _prior_choice(found["prior_choice"]),
     )
+
+
+def _method(about: dict[str, Any], passed: PassedMethod) -> Algorithm:
+    return passed.find(about) if OWN in about else made(about, find_method)
 
 
 def _scale(about: dict[str, Any], request: Request) -> Scale:
@@ -159,9 +182,11 @@ def _scale(about: dict[str, Any], request: Request) -> Scale:
     return scale
 
 
-def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
+def _request(meta: dict[str, Any], arrays: Arrays, passed: PassedMethod) -> Request:
     """Make the request again; what is wrong with it is said by its own checks."""
     about = dict(meta["plan"])
+    method = about.pop("method")
+    method = _method(method, passed) if isinstance(method, dict) else read_value("method", method)
     variance = about.pop("variance")
     if isinstance(variance, str):
         variances.find(variance)
@@ -169,9 +194,10 @@ def _request(meta: dict[str, Any], arrays: Arrays) -> Request:
         given = "number" not in variance
         variance = arrays["given_variance"] if given else float(variance["number"])
         check(np.min(variance) >= 0 and np.isfinite(variance).all(), "its variances")
-    check(set(about) == set(PLAN) - {"variance", "threads"}, "its request")
-    check(set(meta["read"]) == set(READING), "its request")
-    plan = Plan(**{name: read_value(name, text) for name, text in about.items()}, variance=variance)
+    check(set(about) == set(PLAN) - {"method", "variance", "threads"}, "its request")
+    check(set(meta["read"]) == set(READING) - {"anonymous"}, "its request")
+    values = {name: read_value(name, text) for name, text in about.items()}
+    plan = Plan(**values, method=method, variance=variance)
     read = ReadOptions(**{name: read_value(name, text) for name, text in meta["read"].items()})
     check(plan.seed < 2**63 and plan.max_iter < 2**63, "its request")
     source = meta["source"]
@@ -236,8 +262,29 @@ def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
             n_rows=whole(about["rows"]),
             n_missing=whole(about["missing"]),
             n_duplicates=whole(about["duplicates"]),
+            names=_names(about.get("names"), questions),
+            unanswered=_unanswered(arrays, questions),
         ),
     )
+
+
+def _names(about: Any, questions: Ids) -> IdNames:
+    """Return what questions and workers are called; states of older versions do not say."""
+    names = IdNames()
+    if about is not None:
+        names = IdNames(tuple(texts(about["question"])), printable(about["worker"]))
+    columns = len(questions.columns) if isinstance(questions, CompositeIds) else 1
+    check(len(names.question) == columns, "the names of its columns")
+    check_titles(names)
+    return names
+
+
+def _unanswered(arrays: Arrays, questions: Ids) -> Ids | None:
+    if not any(name.startswith("unanswered") for name in arrays):
+        return None
+    ids = unpack("unanswered", arrays)
+    check(bool((questions.index_of(ids) < 0).all()), "the questions without answers")
+    return ids
 
 
 def _installed(kind: str) -> bool:

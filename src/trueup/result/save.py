@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup import __version__
-from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
 from trueup.io.plain_ids import pack
+from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
 from trueup.request import PLAN, READING
-from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described, written
+from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described_method, written
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
     """Write an estimate to a file, which `trueup.load` reads and `trueup.update` continues from."""
     state = SavedState.of(est)
+    if isinstance(state.answers.worker_ids, Pseudonyms):
+        raise anonymous_state()
     aggregate, answers, plan = est.aggregate, state.answers, state.request.plan
     variance, variance_array = _variance(plan.variance)
     covariates = state.data.covariates
@@ -44,16 +46,21 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
             "rows": answers.n_rows,
             "missing": answers.n_missing,
             "duplicates": answers.n_duplicates,
+            "names": {"question": list(answers.names.question), "worker": answers.names.worker},
         },
         "plan": {
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
             "variance": variance,
         },
-        "read": {name: written(name, getattr(state.request.read, name)) for name in READING},
+        "read": {
+            name: written(name, getattr(state.request.read, name))
+            for name in READING
+            if name != "anonymous"  # never of what is saved
+        },
         "source": _source(state.request.source),
         "covariates": None if covariates is None else list(covariates.names),
         "found": {
-            "algorithm": described(state.algorithm, find_method, "method"),
+            "algorithm": described_method(state.algorithm),
             "step": state.step,
             "transform": state.scale.transform,
             "shift": _text(state.scale.shift),
@@ -78,6 +85,16 @@ def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
         **variance_array,
     }
     return write_archive(path, FORMAT, VERSION, meta, arrays)
+
+
+def anonymous_state() -> TrueupError:
+    """Return the error for a state of workers with pseudonyms."""
+    return TrueupError(
+        "save: the workers are anonymous, and new answers of a worker could not be told to be by the same one.",
+        remedy="Leave out "
+        + option("anonymous", None)
+        + ", and pass it where the state is updated: what is shown then has pseudonyms.",
+    )
 
 
 def _text(number: Any) -> str:
@@ -129,6 +146,7 @@ def _variance(variance: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
+    missing = answers.origin.unanswered
     optional = {"precision": answers.precision, "worker_variance": answers.worker_variance}
     return {
         "counts": answers.counts.astype(np.int64),
@@ -136,6 +154,7 @@ def _answer_arrays(answers: Answers) -> dict[str, NDArray[Any]]:
         "answers": answers.answers,
         **pack("question", answers.question_ids),
         **pack("worker", answers.worker_ids),
+        **({} if missing is None else pack("unanswered", missing)),
         **{name: array for name, array in optional.items() if array is not None},
     }
 

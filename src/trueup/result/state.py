@@ -13,8 +13,9 @@ import numpy as np
 
 from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, quoted
-from trueup.io.archive import BROKEN, Damage, check
+from trueup.io.archive import BROKEN, Damage, check, texts
 from trueup.pipeline.solution import COLUMNS
+from trueup.result.own_method import named_method
 from trueup.shrinkage.contract import ShrinkRule
 from trueup.shrinkage.registry import find as find_rule
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION = "trueup state", 6
+FORMAT, VERSION, OLDEST = "trueup state", 7, 6
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}
@@ -125,10 +126,12 @@ def written(name: str, value: Any) -> Any:
         return value
     if isinstance(value, float):
         return {"number": repr(value)}
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return {"texts": list(value)}
     if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
         return {"numbers": [repr(float(each)) for each in value]}
     if name == "method":
-        return described(value, find_method, name)
+        return described_method(find_method(value))
     if isinstance(value, ShrinkRule):
         return described(value, find_rule, name)
     return {"object": True}
@@ -139,6 +142,8 @@ def read_value(name: str, text: Any) -> Any:
     if not isinstance(text, dict):
         check(text is None or isinstance(text, bool | int | str), "its request")
         return text
+    if "texts" in text:
+        return texts(text["texts"])
     if "number" in text:
         return float(text["number"])
     if "numbers" in text:
@@ -146,6 +151,14 @@ def read_value(name: str, text: Any) -> Any:
     if "name" in text:
         return made(text, find_method if name == "method" else find_rule)
     return NotSaved()
+
+
+def described_method(algorithm: Algorithm) -> dict[str, Any]:
+    """Name a method and its parameters; of one that a file cannot hold, who it is."""
+    try:
+        return described(algorithm, find_method, "method")
+    except TrueupError:
+        return named_method(algorithm)
 
 
 def described(thing: Any, find: Callable[[str], Any], argument: str) -> dict[str, Any]:

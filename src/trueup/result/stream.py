@@ -29,7 +29,7 @@ def write_questions(engine: DiskEngine, path: Path) -> None:
                 columns: dict[str, Any] = {"question": Ids(stored.block_ids(i))}
                 columns |= {column: kept[name] for column, name in COLUMNS.items()}
                 columns["n_answers"] = stored.block(i, answers=False).counts
-                table = make_frame("pyarrow", columns, null_columns=UNKNOWN)
+                table = make_frame("pyarrow", columns, null_columns=UNKNOWN, names=stored.names)
                 writer = writer or parquet.ParquetWriter(temporary, table.schema)
                 writer.write_table(table)
         except OSError as error:

@@ -10,6 +10,7 @@ from trueup.answers.scale import LOGARITHMS
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.io.frames_out import make_frame
+from trueup.io.table import concatenated
 from trueup.pipeline.solution import COLUMNS, UNKNOWN
 from trueup.shrinkage.adaptive_prior import AdaptivePrior
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Ints
     from trueup.engines.protocol import Kept
+    from trueup.io.table import Ids
     from trueup.result.estimate import Estimate
 
 #: Columns of the workers that may be unknown.
@@ -29,22 +31,36 @@ def question_frame(est: Estimate, kind: str) -> Any:
     """Return the questions as a frame of a library; on a cluster as a lazy frame of the cluster."""
     if kind == "spark":
         return _cluster_frame(est)
-    problem = est.problem
+    problem, more = est.problem, unanswered(est)
     columns: dict[str, Any] = {
         **_panel_column(est, "question_panel"),
         "question": problem.question_ids,
         **{name: getattr(est, name) for name in COLUMNS},
         "n_answers": problem.counts,
     }
-    return make_frame(kind, columns, null_columns=UNKNOWN)
+    if more is None:
+        return make_frame(kind, columns, null_columns=UNKNOWN, names=problem.names)
+    columns["question"] = concatenated(problem.question_ids, more)
+    for name in COLUMNS:
+        columns[name] = np.append(columns[name], np.full(len(more), np.nan))
+    columns["n_answers"] = np.append(problem.counts, np.zeros(len(more), dtype=np.int64))
+    return make_frame(kind, columns, null_columns=tuple(COLUMNS), names=problem.names)
+
+
+def unanswered(est: Estimate) -> Ids | None:
+    """Return the questions that nobody answered, of a table that lists them; None where there are none."""
+    origin = getattr(est.problem, "origin", None)
+    whole = origin is not None and getattr(est.problem, "question_source", None) is None
+    return origin.unanswered if origin is not None and whole else None
 
 
 def worker_frame(est: Estimate, kind: str) -> Any:
     """Return the workers as a frame of a library."""
     columns = {**_panel_column(est, "worker_panel"), **est.worker_columns}
+    library = "pyarrow" if kind == "spark" else kind
+    table = make_frame(library, columns, null_columns=UNKNOWN_OF_WORKERS, names=est.problem.names)
     if kind != "spark":
-        return make_frame(kind, columns, null_columns=UNKNOWN_OF_WORKERS)
-    table = make_frame("pyarrow", columns, null_columns=UNKNOWN_OF_WORKERS)
+        return table
     cluster: Any = est.solution.root
     return cluster.to_frame(table)
 
@@ -93,7 +109,7 @@ def partition_frame(est: Estimate) -> Any:
             "part": groups.ids.take(groups.codes[labelled]),
             "probability": np.ones(len(labelled)),
         }
-        return make_frame(est.kind, columns)
+        return make_frame(est.kind, columns, names=problem.names)
     belongs = prior.partition(est.aggregate.x, sure.v)[0]
     if belongs is None:
         return None
@@ -103,7 +119,7 @@ def partition_frame(est: Estimate) -> Any:
         "part": part + 1,
         "probability": belongs[question, part],
     }
-    return make_frame(est.kind, columns)
+    return make_frame(est.kind, columns, names=problem.names)
 
 
 def least_certain(est: Estimate, count: int) -> Ints:

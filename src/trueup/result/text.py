@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.errors import counted, quoted
+from trueup.errors import counted, option, quoted
 from trueup.pipeline.diagnosis import size_in_words
 
 if TYPE_CHECKING:
@@ -28,13 +28,29 @@ def account(est: Estimate) -> list[str]:
         lines.append(
             f"{problem.n_missing:,} of {counted(problem.n_rows, 'row')} dropped: no answer in {there}"
         )
+    origin = getattr(problem, "origin", None)  # answers in memory have one
+    lines += [] if origin is None else origin.account
     if problem.n_duplicates:
         lines.append(f"{counted(problem.n_duplicates, 'repeated answer')} merged")
+    lines += _suggested(est)
     malformed = getattr(problem, "malformed", None)  # only files that are streamed have them
     if malformed is not None and malformed.count:
         were = "was" if malformed.count == 1 else "were"
         lines.append(f"{counted(malformed.count, 'row')} could not be used and {were} left out")
     return lines
+
+
+def _suggested(est: Estimate) -> list[str]:
+    """Mention a column that may hold known truths, unless it was used."""
+    origin = getattr(est.problem, "origin", None)
+    column = None if origin is None else origin.suggested.get("gold")
+    if column is None or column in est.request.question_data.columns().names:
+        return []
+    return [
+        f"column {quoted(column)} was not used; "
+        + option("gold", column)
+        + " if it holds known truths"
+    ]
 
 
 def first_questions(est: Estimate) -> list[str]:
@@ -61,8 +77,8 @@ def interval_columns(est: Estimate) -> dict[str, tuple[str, str]]:
 
 def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
     """Show some questions by their numbers, as a table of text."""
-    columns = interval_columns(est)
-    rows: list[tuple[str, ...]] = [("question", "estimate", *columns, "answers")]
+    columns, title = interval_columns(est), short(est.problem.names.question_title)
+    rows: list[tuple[str, ...]] = [(title, "estimate", *columns, "answers")]
     ends = [(getattr(est, low), getattr(est, high)) for low, high in columns.values()]
     ids = est.problem.question_ids.tolist(np.asarray(numbers, dtype=np.int64))
     for name, j in zip(ids, numbers, strict=True):

@@ -26,7 +26,7 @@ def write_table(rows: Sequence[dict[str, Any]], path: str | PathLike[str]) -> Pa
             parquet.write_table(pyarrow.Table.from_pylist(list(rows)), temporary)
         elif path.suffix == ".csv":
             with temporary.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+                writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(rows)
         else:

@@ -136,7 +136,7 @@ def noise_behind(aggregate: Aggregate, skip: Collection[str] = ()) -> WorkerNois
     """Estimate the variance of each worker as far as it matters for an aggregate.
 
     Where an algorithm hardly counts answers that are far from the truth, they are moved to the distance where that
-    begins.
+    begins. Of two answers nobody can say which one is far off: they stay.
     """
     engine, algorithm, facts = aggregate.engine, aggregate.algorithm, aggregate.facts
     limit = algorithm.farthest(aggregate.state)
@@ -147,6 +147,7 @@ def noise_behind(aggregate: Aggregate, skip: Collection[str] = ()) -> WorkerNois
         far = limit[block.worker_slice].take(block.workers)
         if block.precision is not None:
             far = far / np.sqrt(block.precision)
+        far = np.where(block.spread(block.counts.astype(np.float64)) > 2, far, np.inf)
         values = np.clip(block.residuals(kept[vectors.OFFSET]), -far, far)
         values += block.spread(kept[vectors.OFFSET])
         return replace(block, values=values, given=None)

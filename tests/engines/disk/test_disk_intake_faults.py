@@ -264,7 +264,7 @@ def test_too_little_memory_is_not_said_of_the_folder(tmp_path: Path) -> None:
         ),
         ("question,worker,answer\n", "no answers, the table has 0 rows"),
         ("question,worker,answer\nq,a,\n", "no answers, all 1 value are missing"),
-        ("question,worker,score\nq,a,1\n", r'Column "answer": not found.*answer='),
+        ("question,worker,punkte\nq,a,1\n", r'Column "answer": not found.*answer='),
         ("", "is empty or has no header"),
     ],
 )

@@ -203,7 +203,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("answers.csv", "groups", "question,group\nq001,a\nq001,b\n", 'two labels, "a" and "b"'),
     ("answers.csv", "groups", "question,a,b\nq001,a,b\n", 'found the columns "a", "b" besides'),
     ("answers.csv", "groups", "question\nq001\n", "found no column besides"),
-    ("answers.csv", "groups", "id,group\nq001,a\n", 'Column "question": not found'),
+    ("answers.csv", "groups", "name,group\nq001,a\n", 'Column "question": not found'),
     ("answers.csv", "groups", "", "is empty or has no header"),
     ("numbers.csv", "groups", "question,group\n01,a\n", f'{NOBODY}. It has "01", the answers have'),
     ("answers.csv", "covariates", "question,z\nq001,1\n", '89 questions without a value of "z"'),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from input_files import ROWS, TEXT, message_of, rows_of
+from input_files import ROWS, TEXT, message_of, read, rows_of
 from trueup.io.readers.files import read_file
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 def test_text_may_be_written_in_many_ways(
     written: Callable[..., Path], content: str | bytes, options: dict[str, str]
 ) -> None:
-    assert rows_of(read_file(written(content), **options)) == ROWS
+    assert rows_of(read(written(content), **options)) == ROWS
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8", "cp850"])
@@ -72,7 +72,10 @@ def test_an_encoding_that_is_named_is_used(written: Callable[..., Path], encodin
         ({"answer": np.ones(2)}, 'File "answers.csv": Column array([1., 1.]): not found. The col'),
         ({"wide": "both"}, 'File "answers.csv": wide: found "both", must be True, False,'),
         ({"sql": "SELECT 1"}, 'File "answers.csv": sql: is for a DuckDB or SQLite database'),
-        ({"sql": "SELECT 1", "sep": ","}, "sep: is for text, and sql for a database."),
+        (
+            {"sql": "SELECT 1", "sep": ","},
+            "sep: is for files of text or sheets, and sql for a database.",
+        ),
     ],
 )
 def test_options_are_checked(
@@ -89,8 +92,8 @@ def test_points_are_refused_where_the_decimal_mark_is_a_comma(
     path = written("question;worker;answer\nq;v;1,5\n\nq;w;1.234,5\n")
 
     assert message_of(path, decimal=",") == (
-        'File "answers.csv": Column "answer": 1 of 2 values has a point, at row 1 ("1.234,5"). '
-        'With decimal="," write 1234,5 and no points, or leave decimal out if points are meant. '
+        'File "answers.csv": Column "answer": 1 of 2 values is not a number, at row 1 ("1.234,5"). '
+        'It separates thousands. To read them pass thousands=".". '
         "Rows are counted from 0, without the header; row 1 is line 4."
     )
 

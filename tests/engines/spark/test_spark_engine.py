@@ -585,3 +585,30 @@ def test_workers_who_err_together_are_heard_as_one() -> None:
     found = both_steps_agree(Fetched.of(there), here, "adaptive", "auto")
     assert found.diagnosis.pooling != ""
     there.close()
+
+
+def test_names_people_use_are_recognised_and_kept() -> None:
+    import pandas as pd
+
+    import trueup
+    import trueup.spark
+
+    columns = {"Clip": list("aabb"), "Rater": list("xyxy"), "MOS": [1.0, 2.0, 4.0, 5.0]}
+    frame = session().createDataFrame(pd.DataFrame(columns))
+    memory = trueup.estimate(columns)
+    gold = {"clip name": ["a"], "truth": [1.0]}
+    with trueup.spark.estimate(frame) as est:
+        found = est.questions.orderBy("Clip").toPandas()
+        assert found["Clip"].tolist() == ["a", "b"]
+        assert found["estimate"].tolist() == pytest.approx(memory.estimate.tolist(), abs=1e-9)
+        assert est.workers.toPandas()["Rater"].tolist() == ["x", "y"]
+    with trueup.spark.estimate(frame, gold={"Clip": ["a"], "truth": [1.0]}) as est:
+        assert est.questions.count() == 2
+    with pytest.raises(AnswersError, match='a dict of columns of which one is "Clip"'):
+        trueup.spark.estimate(frame, gold=gold)
+    with pytest.raises(AnswersError, match="several are for answers in memory") as caught:
+        trueup.spark.estimate(frame.withColumn("kind", frame["Clip"]), question=["Clip", "kind"])
+    assert caught.value.argument == "question"
+    strange = frame.toDF("film", "critic", "stars")
+    with pytest.raises(AnswersError, match=r'question="film", worker="critic", answer="stars"\?'):
+        trueup.spark.estimate(strange)

@@ -35,9 +35,10 @@ from trueup.engines.disk.folder import META, Folder, shown
 from trueup.engines.disk.question_data import StoredIds
 from trueup.engines.one_panel import OnePanel
 from trueup.errors import TrueupError
+from trueup.io.columns import IdNames
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.source import one_line
-from trueup.io.table import Ids
+from trueup.io.table import Ids, Pseudonyms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +87,11 @@ class StoredAnswers(OnePanel):
     covariate_names: tuple[str, ...]
     starts: Ints = field(repr=False)
     ends: Ints = field(repr=False)
+
+    @property
+    def names(self) -> IdNames:
+        """What questions and workers are called: the columns that hold their ids."""
+        return IdNames((self.columns["question"],), self.columns["worker"])
 
     @classmethod
     def open(cls, folder: Folder, block_answers: int = BLOCK_ANSWERS) -> Self:
@@ -181,8 +187,16 @@ class StoredAnswers(OnePanel):
 
     @cached_property
     def worker_ids(self) -> Ids:
-        """Id of each worker, in their order."""
-        return Ids(self._table("worker_ids.parquet", self.n_workers))
+        """Id of each worker, in their order; or a pseudonym, in random order."""
+        names = self._table("worker_ids.parquet", self.n_workers)
+        rank = self._table("worker_ids.parquet", self.n_workers, "rank")
+        return Ids(names) if rank is None else Pseudonyms(names, rank.to_numpy())
+
+    @property
+    def worker_rank(self) -> Ints:
+        """Place of each worker among all ids in order."""
+        ids = self.worker_ids
+        return ids.rank if isinstance(ids, Pseudonyms) else np.arange(self.n_workers)
 
     @cached_property
     def worker_variance(self) -> Floats | None:
@@ -304,15 +318,18 @@ class StoredAnswers(OnePanel):
             raise damaged(self.folder.path, "question_ids.parquet")
         return borders
 
-    def _table(self, name: str, length: int | None) -> Any:
+    def _table(self, name: str, length: int | None, column_name: str | None = None) -> Any:
+        """Read the first column of a table, or a named one, None where it has none of that name."""
         parquet, pyarrow = need("pyarrow.parquet", "files"), need("pyarrow", "files")
         try:
-            column = parquet.read_table(self.folder.answers / name).column(0)
+            table = parquet.read_table(self.folder.answers / name)
         except (pyarrow.ArrowException, *_DAMAGED) as error:
             raise damaged(self.folder.path, error) from error
-        if length is not None and len(column) != length:
+        if length is not None and len(table) != length:
             raise damaged(self.folder.path, name)
-        return column.combine_chunks()
+        if column_name is not None and column_name not in table.column_names:
+            return None
+        return table.column(column_name or 0).combine_chunks()
 
     def _read(self, name: str, kind: Any, first: int, count: int) -> NDArray[Any]:
         # Not mapped into memory: pages would count as ours, and a file cut short would end the process.

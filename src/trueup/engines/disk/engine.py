@@ -192,5 +192,6 @@ class DiskEngine:
             n_rows=stored.n_rows,
             n_missing=stored.n_missing,
             n_duplicates=stored.n_duplicates,
+            names=stored.names,
         )
         return Answers(**fields, origin=origin)

@@ -24,7 +24,13 @@ from trueup.engines.disk.files import (
     open_alike,
 )
 from trueup.engines.disk.folder import META, Folder, as_one, folder_errors, not_writable
-from trueup.engines.disk.reading import IntakeOptions, make_plan, read_all, refuse
+from trueup.engines.disk.reading import (
+    IntakeOptions,
+    check_merging,
+    make_plan,
+    read_all,
+    refuse,
+)
 from trueup.engines.disk.rows import NotWholeNumbersError
 from trueup.engines.disk.sorting import sort
 from trueup.engines.disk.text_files import TextFile
@@ -93,6 +99,10 @@ def ingest(
     yes_or_no("strict", strict)
     read = read or ReadOptions()
     check_reading(read.duplicates, read.answer_variance, read.worker_variance)
+    if strict and read.skip_bad:
+        raise AnswersError(
+            "stops at rows that skip_bad sets aside. Leave one of them out.", argument="strict"
+        )
     if not isinstance(read.answer_variance, str | None):
         raise AnswersError(
             f"found {quoted(read.answer_variance)}, on disk it is the name of a column.",
@@ -101,8 +111,8 @@ def ingest(
     options = IntakeOptions(
         read=read,
         columns=columns or QuestionColumns(),
-        layout=Layout.of(read.sep, read.decimal, read.encoding),
-        strict=strict,
+        layout=Layout.of(read.sep, read.encoding, read.skip_lines),
+        strict=strict or (read.valid is not None and not read.skip_bad),
         limits=Limits(memory_limit, threads or os.cpu_count() or 1),
         progress=progress or (lambda _what, _share: None),
     )
@@ -143,7 +153,7 @@ def _ingest(paths: Any, folder: Folder, options: IntakeOptions) -> StoredAnswers
     mark = {"sources": stamps, "options": options.mark, "byteorder": sys.byteorder}
     stored = StoredAnswers.find(folder, mark)
     if stored is not None:
-        refuse(stored.malformed, stored.n_rows, strict=options.strict)
+        refuse(stored.malformed, stored.n_rows, strict=options.strict, rules=options.read.rules)
         return stored
     folder.clear()
     folder.make()
@@ -191,6 +201,8 @@ def _write(paths: list[Path], folder: Folder, options: IntakeOptions) -> dict[st
     """Read, sort and write; return what is to be known of the outcome."""
     files = open_files(paths, options.layout, folder)
     plan = make_plan(files, options)
+    if options.read.duplicates == "mean":
+        check_merging(files[0], plan, options.limits)
     try:
         read = read_all(files, plan, folder, options)
     except NotWholeNumbersError:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueup.core.libraries import need
 from trueup.errors import MOST_ROWS, AnswersError, quoted
-from trueup.io.numbers import MISSING_TEXTS, clean_arrow_texts, from_arrow, from_texts
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.number_text import MISSING_TEXTS, Writing
+from trueup.io.numbers import Read, clean_arrow_texts, from_arrow, from_texts
+from trueup.io.readers.answer_column import LARGEST_ANSWER, AnswerRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,36 +34,49 @@ class Cell(NamedTuple):
     fault: str
 
 
-def checked_numbers(
-    column: str, series: Any, decimal: str | None, look: Bools | None
-) -> tuple[Floats, Bools, list[Cell]]:
-    """Read numbers; tell which rows hold something else, and what the first of these hold."""
-    numbers, bad = read_numbers(series, column, decimal)
+class Checked(NamedTuple):
+    """Numbers, which rows hold something else, what the first of these hold, and how often each unit was there."""
+
+    numbers: Floats
+    wrong: Bools
+    cells: list[Cell]
+    units: Counter[str]
+
+
+def checked_numbers(column: str, series: Any, rules: AnswerRules, look: Bools | None) -> Checked:
+    """Read numbers; tell which rows hold something else, or something that is not valid."""
+    numbers, bad, units = read_numbers(series, column, rules.writing)
+    units = units or Counter()
     wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
     if bad is not None:
         wrong |= bad
+    outside = rules.outside(numbers)
+    if outside is not None:
+        wrong |= outside
     if look is not None:
         wrong &= look
     if not wrong.any():
-        return numbers, wrong, []
+        return Checked(numbers, wrong, [], units)
     cells = []
     for row in np.flatnonzero(wrong)[:MOST_ROWS].tolist():
         if bad is not None and bad[row]:
             fault = NO_NUMBER
         elif np.isinf(numbers[row]):
             fault = "is infinite"
+        elif outside is not None and outside[row]:
+            fault = f"is {rules.range_in_words}"
         else:
             fault = f"is beyond ±{LARGEST_ANSWER:g}"
         cells.append(Cell(row, column, series[row].as_py(), fault))
-    return numbers, wrong, cells
+    return Checked(numbers, wrong, cells, units)
 
 
-def read_numbers(series: Any, column: str, decimal: str | None) -> tuple[Floats, Bools | None]:
+def read_numbers(series: Any, column: str, writing: Writing) -> Read:
     """Read a column as numbers, NaN where there is none, and tell which values are something else.
 
     By the rules of `trueup.io.numbers`, but for one thing: text that is no number stops nothing.
     """
-    pyarrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
+    pyarrow = need("pyarrow", "files")
     types = pyarrow.types
     if types.is_dictionary(series.type):
         series = series.cast(series.type.value_type)
@@ -71,20 +86,13 @@ def read_numbers(series: Any, column: str, decimal: str | None) -> tuple[Floats,
             raise AnswersError(
                 f"Column {quoted(column)}: holds {quoted(str(series.type))} values, not numbers. Convert them first."
             )
-        return read.numbers, read.bad
-    pointed = None
-    if decimal == ",":
-        # A point that is there already could mean anything.
-        pointed = (
-            compute.match_substring(series, ".").fill_null(False).to_numpy(zero_copy_only=False)
-        )
-        series = compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
+        return read
+    if not writing.plain:
+        return from_arrow(pyarrow.chunked_array([series]), writing) or from_texts(series, writing)
     clean, bad = clean_arrow_texts(series), None
     if clean is None:
         clean, bad = _mixed(series)
-    if pointed is not None and pointed.any():
-        bad = pointed if bad is None else bad | pointed
-    return np.asarray(clean.fill_null(np.nan)), bad
+    return Read(np.asarray(clean.fill_null(np.nan)), bad)
 
 
 def _mixed(series: Any) -> tuple[Any, Bools | None]:

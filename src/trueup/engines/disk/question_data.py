@@ -29,7 +29,9 @@ FEW = 1000
 
 def read_question_data(request: QuestionDataRequest, stored: StoredAnswers) -> QuestionData:
     """Read all columns and tables of a request."""
-    return request.read(QuestionsById(stored.question_ids), stored.question_data)
+    return request.read(
+        QuestionsById(stored.question_ids, names=stored.names), stored.question_data
+    )
 
 
 class StoredIds(Ids):

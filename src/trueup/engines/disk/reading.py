@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from trueup.answers.faults import two_variances
+from trueup.answers.build import NAMED
+from trueup.answers.faults import listed_answers, two_variances
+from trueup.answers.repeats import MOST_COLUMNS, explain, mixed_error
 from trueup.core.libraries import need
 from trueup.engines.disk.buckets import MOST_FILES, ROWS, SAMPLE, Borders, Spool
 from trueup.engines.disk.files import EXAMPLES, PLACES, Malformed, common_type
 from trueup.engines.disk.numbers import NO_NUMBER, examples_of
 from trueup.engines.disk.rows import NotWholeNumbersError, Registry, RowPlan, prepare
 from trueup.engines.threads import in_turn
-from trueup.errors import AnswersError, counted, quoted
-from trueup.io.columns import choose
-from trueup.io.numbers import COMMA
+from trueup.errors import AnswersError, counted, option, quoted
+from trueup.io.columns import check_titles, choose
+from trueup.io.encode import encode
+from trueup.io.number_advice import advise
+from trueup.io.numbers import check_units, to_numbers
+from trueup.io.read_options import ANSWER_OPTIONS
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.join import check_columns
-from trueup.io.readers.source import DECIMAL_REMEDY, labelled
+from trueup.io.readers.source import labelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,9 +72,12 @@ class IntakeOptions:
             "answer_variance": read.answer_variance,
             "worker_variance": None if known is None else str(known),
             **self.columns._asdict(),
+            **{name: getattr(read, name) for name in ANSWER_OPTIONS},
+            "valid": None if read.valid is None else list(read.valid),
             "sep": self.layout.sep,
-            "decimal": self.layout.decimal,
             "encoding": self.layout.encoding,
+            "anonymous": read.anonymous,
+            "skip_lines": self.layout.skip_lines,
         }
 
 
@@ -82,11 +93,14 @@ def make_plan(files: Sequence[File], options: IntakeOptions) -> RowPlan:
             answer=read.answer,
             panel=None,
             numbers=[name for name in (read.answer_variance, known) if name],
+            is_number=partial(_is_number, files[0], options.limits),
         )
-    columns.check(files[0].names, roles.question, files[0].label)
+        check_titles(roles.id_titles)
+        question = roles.one_question
+    columns.check(files[0].names, question, files[0].label)
     check_columns(files, [*roles.names, *columns.names])
     return RowPlan(
-        question=roles.question,
+        question=question,
         worker=roles.worker,
         answer=roles.answer,
         answer_variance=read.answer_variance,
@@ -94,11 +108,25 @@ def make_plan(files: Sequence[File], options: IntakeOptions) -> RowPlan:
         group=columns.groups,
         covariates=columns.covariates,
         gold=columns.gold,
-        decimal=options.layout.decimal,
-        question_type=common_type(files, roles.question),
+        rules=read.rules,
+        question_type=common_type(files, question),
         worker_type=common_type(files, roles.worker),
         whole=files[0].untyped,
     )
+
+
+def _is_number(file: File, limits: Limits, name: str) -> bool:
+    """Tell whether the first values of a column are numbers."""
+    if not file.untyped:
+        types = need("pyarrow", "files").types
+        kind = file.kind(name)
+        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+    try:
+        for part in file.sample(name, 1, limits):
+            to_numbers(part, name)
+    except AnswersError:
+        return False
+    return True
 
 
 @dataclass
@@ -117,6 +145,8 @@ class Read:
         Rows, and rows without an answer.
     malformed
         Rows that cannot be used.
+    units
+        How often each unit stood beside an answer.
     """
 
     buckets: list[Bucket] = field(default_factory=list)
@@ -126,6 +156,7 @@ class Read:
     n_rows: int = 0
     n_missing: int = 0
     malformed: Malformed = field(default_factory=Malformed)
+    units: Counter[str] = field(default_factory=Counter)
 
 
 def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: IntakeOptions) -> Read:
@@ -137,7 +168,8 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
     read = Read()
     for file in files:
         _read_file(file, plan, borders, spool, read, options, expected)
-    refuse(read.malformed, read.n_rows, strict=options.strict)
+    check_units(plan.answer, read.units)
+    refuse(read.malformed, read.n_rows, strict=options.strict, rules=plan.rules)
     if not len(read.workers):
         dropped = read.n_missing + read.malformed.count
         found = (
@@ -150,6 +182,35 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
         )
     read.buckets = spool.close()
     return read
+
+
+def check_merging(file: File, plan: RowPlan, limits: Limits) -> None:
+    """See to it that the mean of repeated answers does not mix what another column tells apart, in the first rows."""
+    times = Counter(file.names)
+    others = [name for name in file.names if name not in plan.names and times[name] == 1]
+    wanted = [plan.question, plan.worker, *others[:MOST_COLUMNS]]
+    if not others:
+        return
+    batches = file.batches(wanted, limits, Malformed())
+    batch = next(batches, None)
+    batches.close()  # type: ignore[attr-defined]
+    if batch is None:
+        return
+    columns = dict(zip(wanted, batch.columns, strict=True))
+    question, worker = (encode(columns.pop(name))[0] for name in (plan.question, plan.worker))
+    pair = question.astype(np.int64) * (int(worker.max(initial=0)) + 1) + worker
+    first = np.unique(pair, return_index=True)[1]
+    again = np.delete(np.arange(len(pair)), first)
+    if not len(again):
+        return
+    shown = again[:NAMED]
+    ids = [batch.column(at).take(shown).to_pylist() for at in (1, 0)]
+    among = f" of the first {len(pair):,}" if len(pair) > 1 else ""
+    error = mixed_error(
+        explain(question, worker, columns), len(again), listed_answers(*ids), plan.question, among
+    )
+    if error is not None:
+        raise error.labelled(file.label)
 
 
 def _read_file(
@@ -179,8 +240,11 @@ def _read_file(
                 break
             options.progress("reading", min(read.n_rows / expected, 1.0))
     read.n_rows += bad.count
-    read.malformed.add(bad.count, bad.examples)
-    refuse(read.malformed, read.n_rows, strict=options.strict, so_far=True)
+    examples = bad.examples
+    if options.read.anonymous:  # lines have ids in them
+        examples = [each.partition(' ("')[0] for each in examples]
+    read.malformed.add(bad.count, examples)
+    refuse(read.malformed, read.n_rows, strict=options.strict, so_far=True, rules=plan.rules)
 
 
 def _take_in(rows: Rows, file: File, plan: RowPlan, spool: Spool, read: Read) -> None:
@@ -188,6 +252,7 @@ def _take_in(rows: Rows, file: File, plan: RowPlan, spool: Spool, read: Read) ->
     pyarrow = need("pyarrow", "files")
     read.n_rows += rows.n_rows
     read.n_missing += rows.n_missing
+    read.units += rows.units
     if rows.n_malformed:
         enough = len(read.malformed.examples) >= EXAMPLES
         read.malformed.add(rows.n_malformed, [] if enough else examples_of(file, rows.cells))
@@ -248,18 +313,35 @@ def _sampled(files: Sequence[File], plan: RowPlan, limits: Limits) -> Any:
     return sample.take(np.arange(0, len(sample), 1 + len(sample) // SAMPLE))
 
 
-def refuse(bad: Malformed, n_rows: int, *, strict: bool, so_far: bool = False) -> None:
-    """Stop if rows that cannot be used are not allowed, or, once all are read, more than half."""
-    if not bad.count or not (strict or (2 * bad.count > n_rows and not so_far)):
+def refuse(
+    bad: Malformed,
+    n_rows: int,
+    *,
+    strict: bool,
+    so_far: bool = False,
+    rules: AnswerRules = PLAIN_RULES,
+) -> None:
+    """Stop if rows that cannot be used are not allowed, or, once all are read, more than half.
+
+    Numbers that are only written in another way stop it as well, unless rows are to be set aside: a file without its
+    answers of 1,000 and more is not the same file.
+    """
+    if not bad.count or (so_far and not strict):
         return
-    advice = "Mend them, or leave strict out to go on without them."
-    if not strict:
-        advice = "That is more than half: check that these are the right columns and files."
     values = [
         each.rpartition('("')[2].removesuffix('")') for each in bad.examples if NO_NUMBER in each
     ]
-    if any(map(COMMA.fullmatch, values)):
-        advice = DECIMAL_REMEDY
+    told = advise(values, range(len(values)), rules.writing, skips=False)
+    written_otherwise = told.notation and not rules.skip_bad
+    if not (strict or written_otherwise or 2 * bad.count > n_rows):
+        return
+    advice = "Mend them, or leave strict out to go on without them."
+    if rules.valid is not None and not rules.skip_bad:
+        advice = "Mend them, or pass " + option("skip_bad", True) + " to set them aside."
+    if not strict:
+        advice = "That is more than half: check that these are the right columns and files."
+    if told.notation:
+        advice = told.remedy
     rows = "row" if n_rows == 1 else "rows"
     raise AnswersError(
         f"{bad.count:,} of {n_rows:,} {rows} cannot be used, first {bad.examples[0]}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from trueup.engines.disk.buckets import in_order
 from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
 from trueup.errors import MOST_ROWS, AnswersError, first_rows, marked_rows, quoted
 from trueup.io.question_data.match import unusable
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER, AnswerRules
 from trueup.io.readers.source import about
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Indices, Ints
     from trueup.engines.disk.buckets import Borders
+    from trueup.io.number_text import Writing
 
 
 class NotWholeNumbersError(Exception):
@@ -37,8 +39,8 @@ class RowPlan:
         The same, or None.
     covariates
         The same.
-    decimal
-        The decimal mark of text.
+    rules
+        What is taken for an answer, and how numbers are written.
     question_type, worker_type
         Types of the ids.
     whole
@@ -53,7 +55,7 @@ class RowPlan:
     group: str | None
     covariates: tuple[str, ...]
     gold: str | None
-    decimal: str | None
+    rules: AnswerRules
     question_type: Any
     worker_type: Any
     whole: bool
@@ -110,6 +112,8 @@ class Rows:
         Known variance of each of `workers`, NaN where it is not.
     n_rows, n_missing, n_malformed : int
         Rows read, dropped because they have no answer, and dropped because they cannot be used.
+    units : Counter
+        How often each unit stood beside an answer.
     cells : list of Cell
         The first of the latter.
     """
@@ -122,6 +126,7 @@ class Rows:
     n_rows: int
     n_missing: int
     n_malformed: int
+    units: Counter[str] = field(default_factory=Counter)
     cells: list[Cell] = field(default_factory=list)
 
 
@@ -130,8 +135,8 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
     pyarrow = need("pyarrow", "files")
     columns = dict(zip(plan.names, batch.columns, strict=True))
     n_rows = len(batch)
-    answer, malformed, cells = checked_numbers(
-        plan.answer, columns[plan.answer], plan.decimal, None
+    answer, malformed, cells, units = checked_numbers(
+        plan.answer, columns[plan.answer], plan.rules, None
     )
     missing = np.isnan(answer) & ~malformed
     for name in (plan.question, plan.worker):
@@ -142,8 +147,8 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
         ]
     numbers = {}
     for name in filter(None, (plan.answer_variance, plan.worker_variance)):
-        numbers[name], bad, more = checked_numbers(
-            name, columns[name], plan.decimal, ~missing & ~malformed
+        numbers[name], bad, more, _ = checked_numbers(
+            name, columns[name], AnswerRules(plan.rules.writing), ~missing & ~malformed
         )
         malformed |= bad
         cells += more
@@ -177,9 +182,11 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
     if plan.group:
         out["group"], groups = _distinct(_labels(kept[plan.group]), None)
     for k, name in enumerate(plan.covariates):
-        out[f"covariate-{k}"] = _numbers("covariates", name, kept[name], plan.decimal, question)
+        out[f"covariate-{k}"] = _numbers(
+            "covariates", name, kept[name], plan.rules.writing, question
+        )
     if plan.gold:
-        out["gold"] = _numbers("gold", plan.gold, kept[plan.gold], plan.decimal, question)
+        out["gold"] = _numbers("gold", plan.gold, kept[plan.gold], plan.rules.writing, question)
     names = plan.schema.names
     laid = pyarrow.record_batch([pyarrow.array(out[name]) for name in names], names=names)
     laid, counts = in_order(laid, borders)
@@ -193,6 +200,7 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
         n_rows=n_rows,
         n_missing=int(np.count_nonzero(missing)),
         n_malformed=int(np.count_nonzero(malformed)),
+        units=units,
         cells=[cell._replace(row=first + cell.row) for cell in cells[:MOST_ROWS]],
     )
 
@@ -228,9 +236,9 @@ def _known(column: str, variance: Floats, codes: Indices, n: int, rows: Ints) ->
     return known
 
 
-def _numbers(argument: str, name: str, series: Any, decimal: str | None, question: Any) -> Floats:
+def _numbers(argument: str, name: str, series: Any, writing: Writing, question: Any) -> Floats:
     """Return covariates or truths, NaN where there is none."""
-    numbers, bad = read_numbers(series, name, decimal)
+    numbers, bad, _ = read_numbers(series, name, writing)
     wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
     if bad is not None:
         wrong |= bad

@@ -28,18 +28,18 @@ from trueup.io.question_data.match import (
 from trueup.io.readers.delimited import whole_number_ids, without_nul
 from trueup.io.readers.source import about
 from trueup.io.series import sort_order
-from trueup.io.table import Ids
+from trueup.io.table import Ids, pseudonyms_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueup.answers.answers import Duplicates
     from trueup.answers.build import Centred
     from trueup.core.arrays import Floats, Indices, Ints
     from trueup.engines.disk.buckets import Bucket
     from trueup.engines.disk.folder import Folder
     from trueup.engines.disk.reading import IntakeOptions, Read
     from trueup.engines.disk.rows import RowPlan
+    from trueup.io.read_options import Duplicates
 
 # Answers that a message about repeated ones names.
 NAMED = 3
@@ -70,10 +70,16 @@ def sort(
     pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
     ids = without_nul(plan.worker, read.workers.values) if text else read.workers.values
     ids = whole_number_ids(ids) if text else ids
-    order = sort_order(ids)
+    order, names = sort_order(ids), {}
+    if options.read.anonymous:
+        pseudonyms, code = pseudonyms_of(Ids(ids))
+        order = np.argsort(code)
+        names = {"worker": pseudonyms.values, "rank": pseudonyms.rank}
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order], rank[-1] = np.arange(len(order)), -1
-    known = _variances(read, order, Ids(ids.take(order)), options)
+    workers = pyarrow.table(names or {"worker": ids.take(order)})
+    shown = Ids(workers.column("worker").combine_chunks())
+    known = _variances(read, rank, Ids(ids.take(order)), shown, options)
     total = sum(bucket.rows for bucket in read.buckets)
     kind = pyarrow.int64() if plan.whole else plan.question_type
     done = n_duplicates = 0
@@ -103,12 +109,10 @@ def sort(
             done += bucket.rows
             options.progress("sorting", done / total)
         if n_duplicates and options.read.duplicates == "error":
-            raise _repeated(n_duplicates, repeated, ids.take(order))
+            raise _repeated(n_duplicates, repeated, workers.column("worker"))
         if known is not None:
             known.tofile(folder.answers / "worker_variance.f64")
-        parquet.write_table(
-            pyarrow.table({"worker": ids.take(order)}), folder.answers / "worker_ids.parquet"
-        )
+        parquet.write_table(workers, folder.answers / "worker_ids.parquet")
         meta = writer.finish()
     if plan.group:
         _finish_groups(folder.answers, read.groups.values, text=text)
@@ -239,20 +243,20 @@ def _repeated(count: int, repeated: list[tuple[object, int]], workers: Any) -> A
     return repeated_answers(count, f"first {pairs}")
 
 
-def _variances(read: Read, order: Ints, ids: Ids, options: IntakeOptions) -> Floats | None:
-    """Return the known variance of each worker in the order of their ids."""
+def _variances(
+    read: Read, rank: Indices, ids: Ids, shown: Ids, options: IntakeOptions
+) -> Floats | None:
+    """Return the known variance of each worker in their order; messages name them as they are shown."""
     given = options.read.worker_variance
     if given is None:
         return None
     if isinstance(given, str):
-        known = np.full(len(order), np.nan)
-        known[: len(read.known)] = read.known
-        here = np.flatnonzero(~np.isnan(known))
+        here = np.flatnonzero(~np.isnan(read.known))
         # The mapping of the known ones is checked like one of a caller.
-        given = dict(zip(Ids(read.workers.values).tolist(here), known[here].tolist(), strict=True))
-        ids = Ids(read.workers.values.take(order))
+        given = dict(zip(shown.tolist(rank[here]), read.known[here].tolist(), strict=True))
+        ids = shown
         if not given:
-            return np.full(len(order), np.nan)
+            return np.full(len(ids), np.nan)
     return variance_by_id(ids, given)
 
 

@@ -181,7 +181,7 @@ class TextFile(File):
         number, at = f"row {row}", self.names.index(column)
         if row > FAR:
             return number
-        passed = -2
+        passed = -1
         try:
             for line, fields in numbered_rows(self.text, self.header):
                 passed += len(fields) == len(self.names)

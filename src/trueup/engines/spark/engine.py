@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from trueup.engines.spark.tasks import (
 from trueup.engines.spark.vectors import Draw, Layer, Number, Step, StoredVector, Written, frozen
 from trueup.errors import AnswersError, TrueupError, option, quoted
 from trueup.io.question_data import QuestionDataRequest
-from trueup.io.read_options import ReadOptions
+from trueup.io.read_options import Duplicates, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Journal, Kept, Sweep, Visit
     from trueup.engines.spark.vectors import Recipe
+    from trueup.io.columns import IdNames
     from trueup.io.table import Ids
 
 #: Answers of a block: rows of about two megabytes, which the JVM copies more than once on their way.
@@ -68,6 +69,7 @@ class SparkProblem(OnePanel):
     n_rows: int
     n_missing: int
     n_duplicates: int
+    names: IdNames
 
     @property
     def n_workers(self) -> int:
@@ -158,7 +160,9 @@ class SparkEngine:
         request.check_by_id(available=frame.columns)
         checked = check_rows(frame, read, request.columns(frame.columns))
         ids = checked.worker_ids
-        known = checked.question_data.with_tables(request, frame.columns, checked.rows)
+        known = checked.question_data.with_tables(
+            request, frame.columns, checked.rows, checked.names
+        )
         parts = partitions or _partitions(frame, checked.n_answers)
         plan = BlockPlan(ids.values, max(block_answers, len(ids)), known)
         rows = checked.rows.repartition(parts, "question")
@@ -180,6 +184,7 @@ class SparkEngine:
             n_rows=checked.n_rows,
             n_missing=checked.n_missing,
             n_duplicates=n_duplicates,
+            names=checked.names,
         )
         self._stored = _Stored(blocks, parts, Reader(len(ids), unit, known.names))
         self.answer_variance = np.nan if read.answer_variance is None else 1.0 / unit
@@ -301,7 +306,9 @@ class SparkEngine:
         from pyspark.sql import types
 
         step = Step(frozen(visit), self._known(reads), self._layer)
-        schema = types.StructType([types.StructField("question", self._question_type)])
+        schema = types.StructType(
+            [types.StructField(self.problem.names.question[0], self._question_type)]
+        )
         for name, kind in columns.items():
             schema = schema.add(name, kind)
         return self._stored.blocks.select(*VISITED, "ids").mapInArrow(
@@ -355,7 +362,7 @@ def _forget(blocks: DataFrame) -> None:
 
 
 def _check_duplicates(duplicates: str) -> None:
-    if not isinstance(duplicates, str) or duplicates not in ("error", "mean", "first"):
+    if not isinstance(duplicates, str) or duplicates not in get_args(Duplicates):
         raise AnswersError(f'{quoted(duplicates)} is not "error" or "mean".', argument="duplicates")
     if duplicates == "first":
         raise AnswersError(

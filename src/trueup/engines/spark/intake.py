@@ -6,7 +6,9 @@ number, so that messages give examples of what was found instead of places.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +17,14 @@ from trueup.answers.build import known_variance
 from trueup.core.libraries import need
 from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
-from trueup.errors import MOST_ROWS, AnswersError, listing, quoted
-from trueup.io.columns import choose
-from trueup.io.numbers import MISSING_TEXTS, or_other_column
+from trueup.errors import MOST_ROWS, AnswersError, listing, option, quoted
+from trueup.io.columns import check_titles, choose
+from trueup.io.number_advice import advise
+from trueup.io.number_text import MISSING_TEXTS
+from trueup.io.numbers import or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.read_options import check_reading
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
@@ -29,14 +33,17 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from trueup.core.arrays import Floats
-    from trueup.io.columns import Roles
+    from trueup.io.columns import IdNames, Roles
+    from trueup.io.number_text import Writing
     from trueup.io.question_data import QuestionColumns
     from trueup.io.read_options import ReadOptions
+    from trueup.io.readers.answer_column import AnswerRules
 
-NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)"
 # Java reads these: i for either case, U for spaces of any script.
-NUMBER_TEXT = rf"(?iU)\A\s*{NUMBER}\s*\z"
-MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(MISSING_TEXTS)})\s*\z"
+NUMBER_TEXT = r"(?iU)\A\s*({number})\s*\z"
+MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(map(re.escape, MISSING_TEXTS))})\s*\z"
+# Distinct values that are looked at to find out how numbers are written.
+LOOKED_AT = 1000
 # Groups of which the driver can know the labels.
 MOST_LABELS = 1 << 20
 # Columns of the table of answers; groups, covariates and truths have the names of their vectors.
@@ -60,6 +67,8 @@ class CheckedRows:
         What the rows say about the questions.
     n_rows, n_missing, n_answers : int
         Rows, and how many of them have no answer or one.
+    names : IdNames
+        What questions and workers are called.
     """
 
     rows: DataFrame
@@ -69,6 +78,7 @@ class CheckedRows:
     n_rows: int
     n_missing: int
     n_answers: int
+    names: IdNames
 
 
 def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) -> CheckedRows:
@@ -80,6 +90,14 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
     answer_variance, worker_variance = read.answer_variance, read.worker_variance
     check_reading(read.duplicates, answer_variance, worker_variance)
     known = worker_variance if isinstance(worker_variance, str) else None
+    rules = read.rules
+    for name in ("strip_units", "skip_bad"):
+        if getattr(read, name):
+            raise AnswersError(
+                "is not there on Spark, where all that is read is numbers.",
+                argument=name,
+                remedy="Leave it out and mend the column first, or estimate in memory or on disk.",
+            )
     roles = choose(
         frame.columns,
         question=read.question,
@@ -87,8 +105,10 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
         answer=read.answer,
         panel=None,
         numbers=[name for name in (answer_variance, known) if name is not None],
+        is_number=partial(_is_number, frame),
     )
-    columns.check(frame.columns, roles.question)
+    check_titles(roles.id_titles)
+    columns.check(frame.columns, roles.one_question)
     numbers = {ANSWER: roles.answer}
     if answer_variance is not None:
         numbers[VARIANCE] = answer_variance
@@ -98,24 +118,35 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
     numbers |= {
         part: name for part, name in question_data.column_of.items() if part != vectors.GROUP
     }
-    table = _table(frame, roles, numbers, columns.groups)
-    counts = _count(table, numbers)
-    _check(frame, roles, numbers, counts)
+    table = _table(frame, roles, numbers, columns.groups, rules.writing)
+    counts = _count(table, numbers, rules.valid)
+    _check(frame, roles, numbers, counts, rules)
     if columns.groups is not None:
         question_data = question_data._replace(labels=_labels(table, columns.groups))
-    return _checked(table, counts, numbers, worker_variance, question_data)
+    return _checked(table, counts, numbers, worker_variance, question_data, roles.id_titles)
+
+
+def _is_number(frame: DataFrame, name: str) -> bool:
+    """Tell whether a column can hold answers: numbers, or text that may write some."""
+    from pyspark.sql import types
+
+    return isinstance(_type_of(frame, name), types.NumericType)
 
 
 def _table(
-    frame: DataFrame, roles: Roles, numbers: Mapping[str, str], groups: str | None
+    frame: DataFrame,
+    roles: Roles,
+    numbers: Mapping[str, str],
+    groups: str | None,
+    writing: Writing,
 ) -> DataFrame:
     """Select ids, labels and numbers, and whether what stands for a number is none."""
     columns = [
-        _id(frame, roles.question, QUESTION).alias(QUESTION),
+        _id(frame, roles.one_question, QUESTION).alias(QUESTION),
         _id(frame, roles.worker, WORKER).alias(WORKER),
     ]
     for part, name in numbers.items():
-        value, bad = _number(frame, name, part)
+        value, bad = _number(frame, name, part, writing)
         columns += [value.alias(part), bad.alias(f"bad_{part}")]
     if groups is not None:
         columns.append(_label(frame, groups).alias(vectors.GROUP))
@@ -179,7 +210,7 @@ def _labels(table: DataFrame, groups: str) -> Any:
     return labels.take(pc.sort_indices(labels))
 
 
-def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
+def _number(frame: DataFrame, name: str, part: str, writing: Writing) -> tuple[Column, Column]:
     """Return a column as numbers, null where there is none, and whether something else stands there."""
     from pyspark.sql import functions, types
 
@@ -187,8 +218,13 @@ def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
     bad = functions.lit(False)
     if isinstance(kind, types.StringType):
         text = column.cast("string")
-        number = functions.regexp_extract(text, NUMBER_TEXT, 1)
-        value = number.try_cast("double")
+        number = functions.regexp_extract(text, NUMBER_TEXT.format(number=writing.pattern), 1)
+        plain = number
+        if writing.separators:
+            plain = functions.regexp_replace(plain, writing.separators, "")
+        if writing.point != ".":
+            plain = functions.replace(plain, functions.lit(writing.point), functions.lit("."))
+        value = plain.try_cast("double")
         missing = text.isNull() | text.rlike(MISSING_TEXT)
         bad = ~missing & (number == "")
     elif isinstance(kind, types.NumericType | types.BooleanType | types.NullType):
@@ -201,7 +237,7 @@ def _number(frame: DataFrame, name: str, part: str) -> tuple[Column, Column]:
     return functions.nullif(value, functions.lit(float("nan"))), bad
 
 
-def _count(table: DataFrame, numbers: Mapping[str, str]) -> Any:
+def _count(table: DataFrame, numbers: Mapping[str, str], valid: tuple[float, float] | None) -> Any:
     """Count rows, answers and faults, worker by worker; return a pyarrow table."""
     from pyspark.sql import functions
 
@@ -219,13 +255,22 @@ def _count(table: DataFrame, numbers: Mapping[str, str]) -> Any:
             functions.count_if(table[f"bad_{part}"]).alias(f"bad_{part}"),
             functions.count_if(functions.abs(table[part]) == float("inf")).alias(f"inf_{part}"),
         ]
+    if valid is not None:
+        outside = (table[ANSWER] < valid[0]) | (table[ANSWER] > valid[1])
+        counts.append(functions.count_if(outside).alias("outside"))
     if KNOWN in numbers:
         here = functions.when(answered, table[KNOWN])
         counts += [functions.min(here).alias("least"), functions.max(here).alias("most")]
     return table.groupBy(WORKER).agg(*counts).toArrow()
 
 
-def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: Any) -> None:
+def _check(
+    frame: DataFrame,
+    roles: Roles,
+    numbers: Mapping[str, str],
+    counts: Any,
+    rules: AnswerRules,
+) -> None:
     """Refuse rows that cannot be used."""
     import pyarrow.compute as pc
 
@@ -237,17 +282,18 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
     for part, name in numbers.items():
         if part not in (ANSWER, VARIANCE, KNOWN):
             if found(f"bad_{part}") or found(f"large_{part}"):
-                raise _unusable(frame, roles, name, part)
+                raise _unusable(frame, roles, name, part, rules.writing)
             continue
         if count := found(f"bad_{part}"):
-            examples = _examples(frame, name, _number(frame, name, part)[1])
+            bad = _number(frame, name, part, rules.writing)[1]
             raise fault(
                 name,
                 count,
                 n_rows,
                 ("is not a number", "are not numbers"),
-                examples,
-                "Remove or mend these rows"
+                _examples(frame, name, bad),
+                _advice(frame, name, bad, rules.writing)
+                or "Remove or mend these rows"
                 + or_other_column("answer" if part == ANSWER else "")
                 + ".",
             )
@@ -270,13 +316,22 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
                 "",
                 "Their squares overflow: remove these rows, or give answers in a larger unit.",
             )
+    if rules.valid is not None and (count := found("outside")):
+        raise fault(
+            roles.answer,
+            count,
+            n_rows,
+            (f"is {rules.range_in_words}", f"are {rules.range_in_words}"),
+            "",
+            "Remove these rows, or pass another range as " + option("valid", None) + ".",
+        )
     if not found("answers"):
         what = f"all {n_rows:,} values are missing" if n_rows else "the table has 0 rows"
         raise AnswersError(
             f"Column {quoted(roles.answer)}: no answers, {what}. Give at least one answer."
         )
     nobody = pc.sum(counts.filter(pc.is_null(counts[WORKER]))["answers"]).as_py() or 0
-    for name, count in ((roles.question, found("no_question")), (roles.worker, nobody)):
+    for name, count in ((roles.one_question, found("no_question")), (roles.worker, nobody)):
         if count:
             raise fault(
                 name,
@@ -288,13 +343,15 @@ def _check(frame: DataFrame, roles: Roles, numbers: Mapping[str, str], counts: A
             )
 
 
-def _unusable(frame: DataFrame, roles: Roles, name: str, part: str) -> AnswersError:
+def _unusable(
+    frame: DataFrame, roles: Roles, name: str, part: str, writing: Writing
+) -> AnswersError:
     """Build the error about the first covariate or truth, in order of the questions, that is not a usable number."""
     from pyspark.sql import functions
 
-    value, bad = _number(frame, name, part)
+    value, bad = _number(frame, name, part, writing)
     rows = frame.where(bad | (functions.abs(value) > LARGEST_ANSWER)).select(
-        _id(frame, roles.question, QUESTION).alias(QUESTION), _column(name).alias("value")
+        _id(frame, roles.one_question, QUESTION).alias(QUESTION), _column(name).alias("value")
     )
     row = rows.orderBy(QUESTION).limit(1).collect()[0]
     argument = "gold" if part == vectors.GOLD else "covariates"
@@ -305,6 +362,20 @@ def _examples(frame: DataFrame, name: str, bad: Column) -> str:
     some = frame.where(bad).select(_column(name).alias("value")).distinct()
     rows = some.orderBy("value").limit(MOST_ROWS).collect()
     return f", such as {listing([row['value'] for row in rows], MOST_ROWS)}"
+
+
+def _advice(frame: DataFrame, name: str, bad: Column, writing: Writing) -> str:
+    """Name the option that reads all of many values, bad ones and others; nothing where there is none."""
+    values: list[object] = []
+    for which in (bad, ~bad):
+        some = frame.where(which).select(_column(name).cast("string").alias("value")).distinct()
+        values += [row["value"] for row in some.limit(LOOKED_AT).collect()]
+        if which is bad:
+            rows = range(len(values))
+    told = advise(values, rows, writing, skips=False)
+    # Units cannot be taken off here.
+    fits = told.notation and not any("strip_units" in fix for fix in told.fixes)
+    return told.remedy if fits else ""
 
 
 def fault(
@@ -324,6 +395,7 @@ def _checked(
     numbers: Mapping[str, str],
     worker_variance: Any,
     question_data: SparkQuestionData,
+    names: IdNames,
 ) -> CheckedRows:
     """Put the workers in order, and what is known of them."""
     import pyarrow as pa
@@ -345,6 +417,7 @@ def _checked(
         n_rows=n_rows,
         n_missing=n_rows - n_answers,
         n_answers=n_answers,
+        names=names,
     )
 
 

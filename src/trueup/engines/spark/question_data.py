@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from trueup.core.arrays import Bools, Floats, Indices, Ints
+    from trueup.io.columns import IdNames
     from trueup.io.question_data import QuestionDataRequest
 
 #: Ids of the answers that show what they are like, where no id of a table is one of them.
@@ -111,13 +112,14 @@ class SparkQuestionData(NamedTuple):
         request: QuestionDataRequest,
         available: Sequence[str],
         rows: DataFrame,
+        names_of_ids: IdNames,
     ) -> SparkQuestionData:
         """Read the tables of a request, all that is not an available column; `rows` are the answers."""
         tables: list[QuestionTable] = []
         names: list[str] = []
         for table in request.tables(available):
             ids = ClusterIds(rows)
-            data = table.read(QuestionsById(ids), partial=True)
+            data = table.read(QuestionsById(ids, names=names_of_ids), partial=True)
             values = {}
             if data.groups is not None:
                 values[vectors.GROUP] = data.groups.codes.astype(np.float64)

@@ -210,5 +210,6 @@ def gathered(rows: list[Any], engine: SparkEngine) -> Answers:
         problem.n_rows,
         problem.n_missing,
         problem.n_duplicates,
+        problem.names,
     )
     return Answers(**fields, worker_source=present, origin=origin)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from trueup.errors import AnswersError, BadRows, counted, listing, option, quoted
+from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.readers.delimited import whole_number_ids
 from trueup.io.series import take, to_list
-from trueup.io.table import Ids
+from trueup.io.table import CompositeIds, Ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +55,10 @@ class QuestionOrigin(Protocol):
     def kind(self) -> str:
         """What the input was; see `Table`."""
 
+    @property
+    def names(self) -> IdNames:
+        """What questions and workers are called."""
+
 
 class Questions(Protocol):
     """The questions that have answers. `Answers` are that, and more."""
@@ -78,6 +83,7 @@ class QuestionsById:
     question_ids: QuestionIds
     question_source: Ints | None = None
     kind: str = "file"
+    names: IdNames = PLAIN_NAMES
 
     @property
     def origin(self) -> QuestionOrigin:
@@ -141,12 +147,23 @@ def match(
     number = ids.index_of(distinct)
     if text:
         rest = np.flatnonzero(number < 0)
-        number[rest] = ids.index_of([_whole(distinct[i]) for i in rest.tolist()])
+        like = ids.tolist(np.arange(1))[0] if len(ids) and isinstance(ids, CompositeIds) else None
+        number[rest] = ids.index_of([_as_number(distinct[i], like) for i in rest.tolist()])
     used = number if source is None else number[np.isin(number, source)]
     if distinct and not (used >= 0).any():
         raise _no_match(distinct, questions)
     per_row = number if codes is None else np.append(number, -1)[codes]
     return QuestionRows(columns, per_row, ids, source, text)
+
+
+def _as_number(text: object, like: object) -> object:
+    """Return what a text means as an id: a whole number, or parts of which some are numbers, as those of another id."""
+    if not isinstance(text, tuple) or not isinstance(like, tuple):
+        return _whole(text)
+    return tuple(
+        part if isinstance(other, str) else _whole(part)
+        for part, other in zip(text, like, strict=False)
+    )
 
 
 def _whole(text: object) -> object:

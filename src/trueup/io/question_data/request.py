@@ -123,7 +123,7 @@ class QuestionDataRequest:
         "Known truths of some questions, at least eight: a column, or a file with the columns question and truth.",
         str | None,
     )
-    question: str = "question"
+    question: Any = "question"
     file_options: Mapping[str, Any] = field(default_factory=dict)
     gold_argument: str = "gold"
 

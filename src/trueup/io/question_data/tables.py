@@ -21,12 +21,15 @@ from trueup.errors import (
     option,
     quoted,
 )
-from trueup.io.columns import OTHER_NAMES
+from trueup.io.columns import OTHER_NAMES, recognised
 from trueup.io.formats import find_format
+from trueup.io.number_text import Writing
+from trueup.io.numbers import as_plain
 from trueup.io.question_data.match import QuestionRows, match
+from trueup.io.read_options import WRITING_OPTIONS
 from trueup.io.readers.files import open_source
 from trueup.io.readers.frames import open_frame
-from trueup.io.series import library
+from trueup.io.series import library, to_list
 
 if TYPE_CHECKING:
     from trueup.io.question_data.match import Questions
@@ -77,16 +80,33 @@ class TableReader(NamedTuple):
     argument: str
     questions: Questions
     data: Any
-    question: str
+    question: Any
     options: FileOptions
+
+    @property
+    def _titles(self) -> tuple[str, ...]:
+        """The columns that name a question: those that were passed, or those the answers have."""
+        titles = self.questions.origin.names.question
+        passed = not isinstance(self.question, str) or self.question != "question"
+        several = len(titles) > 1
+        return (
+            (self.question,)
+            if passed and isinstance(self.question, str) and not several
+            else titles
+        )
 
     def columns(self, names: list[str]) -> QuestionRows:
         """Read columns of the table the answers are from."""
-        choose = partial(choose_named, names=names, question=self.question, argument=self.argument)
+        choose = partial(choose_named, names=names, question=self._titles, argument=self.argument)
         if isinstance(self.data, str | os.PathLike):
             return self._matched(self._from_file(self.data, choose, self.options))
         if is_frame(self.data):
-            return self._matched(_from_frame(self.data, choose))
+            found = _from_frame(self.data, choose)
+            if self.kind != "groups":
+                writing = _writing(self.options)
+                values = {name: as_plain(each, writing) for name, each in found.values.items()}
+                found = found._replace(values=values)
+            return self._matched(found)
         raise AnswersError(
             f"found {quoted(names[0])}, but these answers have no columns to look in. Give {FORMS[self.kind]}."
         )
@@ -121,17 +141,19 @@ class TableReader(NamedTuple):
 
     def _rows(self, given: Any) -> QuestionRows:
         """Bring what is neither file nor column into rows."""
-        names, value_name = _question_names(self.question), VALUE_NAMES[self.kind]
+        names, value_name = _question_names(self._titles), VALUE_NAMES[self.kind]
         pandas = loaded("pandas")
         if pandas is not None and isinstance(given, pandas.Series):
             name = given.name if isinstance(given.name, str) and given.name else value_name
-            return match(_column("question", given.index), {name: given}, self.questions)
+            several = len(self._titles) > 1
+            keys = list(given.index) if several else _column("question", given.index)
+            return match(keys, {name: given}, self.questions)
         if is_column(given):
             return self._in_order(given)
         if isinstance(given, Mapping) and not any(
             name in given and is_column(given[name]) for name in names
         ):
-            _check_mapping(given, value_name, self.question)
+            _check_mapping(given, value_name, ", ".join(map(str, self._titles)))
             values = _column(value_name, list(given.values()))
             return match(list(given), {value_name: values}, self.questions)
         frame = _without_index(given, names)
@@ -161,7 +183,7 @@ class TableReader(NamedTuple):
 
     def _choose(self, available: Sequence[object]) -> ChosenColumns:
         """Choose the columns of a table of its own."""
-        question = _question_column(available, self.question)
+        question = _question_column(available, self._titles)
         others: list[Any] = [name for name in available if _is_value_column(name, question)]
         usual = [name for name in USUAL_NAMES.get(self.kind, ()) if name in others]
         if self.kind == "covariates":
@@ -182,14 +204,16 @@ class TableReader(NamedTuple):
         return _checked(ChosenColumns(question, values), available, self.argument)
 
     def _from_file(self, path: Any, choose: Choose, options: FileOptions) -> TableColumns:
-        source = open_source(path, **options)
+        writing = _writing(options)
+        source = open_source(
+            path, **{name: options[name] for name in options if name not in WRITING_OPTIONS}
+        )
         with source.named():
             chosen = choose(source.names)
-        columns = source.fetch([chosen.question, *chosen.values], [chosen.question])
-        question = columns.pop(chosen.question)
+        columns = source.fetch([*chosen.question, *chosen.values], chosen.question)
+        question = _keys(columns, chosen.question)
         if self.kind != "groups":
-            with source.named():
-                columns = {name: source.number(name, column) for name, column in columns.items()}
+            columns = {name: as_plain(column, writing) for name, column in columns.items()}
         return TableColumns(question, columns, source.untyped)
 
     def _matched(self, columns: TableColumns) -> QuestionRows:
@@ -202,28 +226,32 @@ class TableReader(NamedTuple):
 class ChosenColumns(NamedTuple):
     """Names of the column of the questions and of those that say something about them."""
 
-    question: str
+    question: tuple[str, ...]
     values: list[Any]
 
 
 class TableColumns(NamedTuple):
-    """The column of the questions, others by name, and whether all are text without a type, as in a CSV file."""
+    """The ids of the questions, other columns by name, and whether all are text without a type, as in a CSV file."""
 
-    question: Series
+    question: Series | list[object]
     values: dict[str, Series]
     text: bool = False
 
 
 def choose_named(
-    available: Sequence[object], names: Sequence[str], question: str, argument: str
+    available: Sequence[object],
+    names: Sequence[str],
+    question: str | tuple[str, ...],
+    argument: str,
 ) -> ChosenColumns:
     """Choose columns of these names; check that each is there once and is not that of the questions."""
-    column = _question_column(available, question)
-    if column in names:
+    columns = _question_column(available, (question,) if isinstance(question, str) else question)
+    both = [column for column in columns if column in names]
+    if both:
         raise AnswersError(
-            f"Column {quoted(column)}: holds the questions themselves. Name another column."
+            f"Column {quoted(both[0])}: holds the questions themselves. Name another column."
         )
-    return _checked(ChosenColumns(column, list(dict.fromkeys(names))), available, argument)
+    return _checked(ChosenColumns(columns, list(dict.fromkeys(names))), available, argument)
 
 
 def column_names(data: Any) -> Sequence[object]:
@@ -231,35 +259,49 @@ def column_names(data: Any) -> Sequence[object]:
     return open_frame(data).names if is_frame(data) else ()
 
 
-def _question_names(question: str) -> list[str]:
-    """Return the names that the column of the questions may have."""
-    return [question, "question", OTHER_NAMES["question"]]
+def _question_names(question: Sequence[str]) -> list[str]:
+    """Return the names that the column of the questions may have; several columns have their own."""
+    return list(question) if len(question) > 1 else [*question, "question", OTHER_NAMES["question"]]
 
 
-def _question_column(available: Sequence[object], question: str) -> str:
-    for name in _question_names(question):
-        if name in available:
-            return name
+def _question_column(available: Sequence[object], question: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of the questions: those of the answers, or one with another name that people use."""
+    if all(name in available for name in question):
+        return question
+    if len(question) == 1:
+        for name in _question_names(question):
+            if name in available:
+                return (name,)
+        known = recognised(available, "question")
+        if len(known) == 1:
+            return (known[0],)
+    missing = next(name for name in question if name not in available)
     columns = (
         f"The columns are {listing(available, MOST_NAMES)}."
         if available
         else "There are no columns."
     )
     raise AnswersError(
-        f"Column {quoted(question)}: not found. {columns} Give this name to the column of the questions."
+        f"Column {quoted(missing)}: not found. {columns} Give this name to the column of the questions."
     )
 
 
-def _is_value_column(name: object, question: str) -> bool:
+def _keys(columns: dict[str, Series], question: Sequence[str]) -> Series | list[object]:
+    """Take the columns of the questions out of all; several of them become tuples."""
+    keys = [columns.pop(name) for name in question]
+    return keys[0] if len(keys) == 1 else list(zip(*map(to_list, keys), strict=True))
+
+
+def _is_value_column(name: object, question: Sequence[str]) -> bool:
     """Tell whether a column is one that somebody meant to give besides the questions."""
     if isinstance(name, str):
-        return bool(name.strip()) and name != question and not name.startswith(ROW_NUMBERS)
+        return bool(name.strip()) and name not in question and not name.startswith(ROW_NUMBERS)
     return True
 
 
 def _checked(chosen: ChosenColumns, available: Sequence[object], argument: str) -> ChosenColumns:
     """Check that each column is there, once."""
-    for name in (chosen.question, *chosen.values):
+    for name in (*chosen.question, *chosen.values):
         times = sum(other == name for other in available)
         if not times:
             raise missing_column(name, available, argument)
@@ -273,8 +315,8 @@ def _checked(chosen: ChosenColumns, available: Sequence[object], argument: str) 
 def _from_frame(frame: Any, choose: Choose) -> TableColumns:
     opened = open_frame(frame)
     chosen = choose(opened.names)
-    columns = opened.fetch([chosen.question, *chosen.values])
-    return TableColumns(columns.pop(chosen.question), columns)
+    columns = opened.fetch([*chosen.question, *chosen.values])
+    return TableColumns(_keys(columns, chosen.question), columns)
 
 
 # -- forms -----------------------------------------------------------------------------------------
@@ -314,12 +356,17 @@ def is_file_name(text: str) -> bool:
     return find_format(text) is not None
 
 
+def _writing(options: FileOptions) -> Writing:
+    """Return how the numbers of the answers are written."""
+    return Writing.of(**{name: options[name] for name in WRITING_OPTIONS if name in options})
+
+
 def _ways_to_read(path: Path, options: FileOptions) -> list[FileOptions]:
     """Return how to try a file: with the options of the answers that fit it, and without any."""
     format_ = find_format(path)
     fitting = {
         option: options[option]
-        for option in (format_.options if format_ else ())
+        for option in (*(format_.options if format_ else ()), *WRITING_OPTIONS)
         if options.get(option) is not None
     }
     return [fitting, {}] if fitting else [{}]

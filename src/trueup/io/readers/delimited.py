@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
 from trueup.core.libraries import need
-from trueup.errors import MOST_ROWS, AnswersError, bad_rows, option, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.limits import check_bytes, memory
 from trueup.io.readers.source import UNREADABLE, Source, one_line, unreadable
 from trueup.io.readers.text import Text, check_encoding
-from trueup.io.series import take, to_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -39,6 +38,12 @@ WINDOW_PIECE = 1 << 16
 DUCKDB_OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 # No leading zero, no plus, no space: the number is written as this same text again.
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
+#: Lines above the header that can be skipped, and rows that are looked at to find it.
+MOST_SKIPPED, LOOKED_AT = 10_000, 60
+# The first line of some spreadsheets' text, which names the delimiter.
+_SEP_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+# What the third row of an export of a questionnaire by Qualtrics holds.
+_IMPORT_ID = re.compile(r'\{\s*"ImportId"')
 _COMMA_NUMBER = re.compile(r"(?:^|[,;\t|])\s*([+-]?\d+,\d+)\s*$")
 
 
@@ -50,18 +55,23 @@ class Layout:
     ----------
     sep
         The character between two values; None: the one of `DELIMITERS` the header has most of.
-    decimal
-        The decimal mark, "." or ",".
     encoding
         Name of the encoding; None: UTF-8, or what a byte order mark says.
+    skip_lines
+        Lines above the one that names the columns; None: none but empty ones and "sep=;".
+    sheet
+        Name of the sheet of a workbook; None: the only one.
     """
 
     sep: str | None = None
-    decimal: str | None = None
     encoding: str | None = None
+    skip_lines: int | None = None
+    sheet: str | None = None
 
     @classmethod
-    def of(cls, sep: Any, decimal: Any, encoding: Any) -> Layout:
+    def of(
+        cls, sep: Any = None, encoding: Any = None, skip_lines: Any = None, sheet: Any = None
+    ) -> Layout:
         """Check the options of a caller."""
         if sep is not None:
             sep = "\t" if isinstance(sep, str) and sep.lower() in TABS else sep
@@ -71,14 +81,24 @@ class Layout:
                     "and neither a quote nor the end of a line.",
                     argument="sep",
                 )
-        if decimal is not None and (not isinstance(decimal, str) or decimal not in (".", ",")):
-            raise AnswersError(f'found {quoted(decimal)}, must be "." or ",".', argument="decimal")
-        return cls(sep, decimal, check_encoding(encoding))
+        if skip_lines is not None:
+            whole = isinstance(skip_lines, int | np.integer) and not isinstance(skip_lines, bool)
+            if not whole or not 0 <= skip_lines <= MOST_SKIPPED:
+                raise AnswersError(
+                    f"found {quoted(skip_lines)}, must be a whole number from 0 to {MOST_SKIPPED:,}.",
+                    argument="skip_lines",
+                )
+        if not isinstance(sheet, str | None):
+            raise AnswersError(
+                f"found {quoted(sheet)}, must be the name of a sheet.", argument="sheet"
+            )
+        lines = None if skip_lines is None else int(skip_lines)
+        return cls(sep, check_encoding(encoding), lines, sheet)
 
     @property
     def given(self) -> list[str]:
         """Names of the options that were given."""
-        return [name for name in ("sep", "decimal", "encoding") if getattr(self, name) is not None]
+        return [each.name for each in fields(self) if getattr(self, each.name) is not None]
 
 
 def _can_delimit(character: str) -> bool:
@@ -96,18 +116,33 @@ def open_text(path: Path, layout: Layout, name: str) -> Source:
         load=partial(_load, text, header),
         family="text",
         settle=lambda column, ids: whole_number_ids(without_nul(column, ids)),
-        number=_with_points if layout.decimal == "," else lambda _, series: series,
-        place=partial(_place, text, header),
+        place=lambda row: _places(text, header, [row])[0],
+        all_places=partial(_places, text, header),
+        hint=header.hint,
+        fixes=header.fixes,
         counting="Rows are counted from 0, without the header",
     )
 
 
 class Header(NamedTuple):
-    """The first row of a delimited text file: its delimiter, the columns it names, and its length in characters."""
+    """The row of a delimited text file that names its columns.
+
+    Attributes
+    ----------
+    delimiter, names, length
+        Its delimiter, the columns it names, and the number of characters up to its end.
+    rows
+        Rows up to the first one of data, empty ones included.
+    hint, fixes
+        What to do if another row names the columns, and the keywords that do it.
+    """
 
     delimiter: str
     names: list[str]
     length: int
+    rows: int = 1
+    hint: str = ""
+    fixes: tuple[dict[str, Any], ...] = ()
 
     @property
     def longest_line(self) -> int:
@@ -118,21 +153,99 @@ class Header(NamedTuple):
 def read_header(text: Text, layout: Layout, name: str) -> Header:
     """Find the delimiter and the column names of a file with this name."""
     tabs_only = re.search(r"\.tsv(\.gz|\.zst)?$", name.lower())
-    headers = []
-    for delimiter in [layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS:
-        with text.open() as file:
-            lines = _HeaderLines(file)
-            try:
-                names = next(csv.reader(lines, delimiter=delimiter), [])
-            except csv.Error as error:
-                raise AnswersError(
-                    f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
-                ) from error
-        headers.append(Header(delimiter, names, lines.length))
+    headers = [
+        _header_with(text, delimiter, layout)
+        for delimiter in ([layout.sep] if layout.sep else ["\t"] if tabs_only else DELIMITERS)
+    ]
     header = max(headers, key=lambda candidate: len(candidate.names))
     if not header.names:
         raise AnswersError("is empty or has no header. Its first line must name the columns.")
+    if header.names[0].lower().startswith("sep=") and layout.sep is None:
+        # The line may hold the delimiter itself.
+        found = _SEP_LINE.fullmatch(header.delimiter.join(header.names).strip())
+        if found is not None and _can_delimit(found[1]):
+            layout = replace(layout, sep=found[1])
+            header = _header_with(text, found[1], layout)
+    if not layout.skip_lines:
+        _check_titles(header, headers)
     return header
+
+
+def _check_titles(header: Header, candidates: Sequence[Header]) -> None:
+    """Raise an error where lines above the header are plainly no header: a single value above rows of several."""
+    alone = sum(map(bool, map(str.strip, header.names))) == 1
+    likely = next((each for each in candidates if each.hint), None)
+    if alone and likely is not None and all(_alone(each) for each in candidates):
+        raise AnswersError(
+            f"its first line, {quoted(' '.join(header.names).strip())}, does not name the columns.",
+            remedy=likely.hint,
+        ).mended_by(*likely.fixes)
+
+
+def _alone(header: Header) -> bool:
+    return sum(map(bool, map(str.strip, header.names))) <= 1
+
+
+def _header_with(text: Text, delimiter: str, layout: Layout) -> Header:
+    """Read the header and some rows below it with one delimiter."""
+    names: list[str] = []
+    number = length = 0
+    below: list[list[str]] = []
+    with text.open() as file:
+        lines = _HeaderLines(file)
+        try:
+            for fields_of_row in csv.reader(lines, delimiter=delimiter):
+                number += 1
+                skipped = number <= (layout.skip_lines or 0) or _is_sep_line(
+                    fields_of_row, delimiter, number, layout
+                )
+                if not names:
+                    names, length = [] if skipped else fields_of_row, lines.length
+                    rows = number
+                    continue
+                lines.relax()
+                below.append(fields_of_row)
+                if len(below) == LOOKED_AT:
+                    break
+        except csv.Error as error:
+            if not names:
+                raise AnswersError(
+                    f"its header cannot be read ({one_line(error)}). Is a quote never closed?"
+                ) from error
+    if not names:
+        return Header(delimiter, names, lines.length)
+    if len(below) > 1 and any(map(_IMPORT_ID.match, below[1])):
+        rows += 2  # the questions in words, and what they are called inside Qualtrics
+        return Header(delimiter, names, length, rows)
+    hint, fixes = _hint([names, *below], rows - 1)
+    return Header(delimiter, names, length, rows, hint, fixes)
+
+
+def _is_sep_line(row: list[str], delimiter: str, number: int, layout: Layout) -> bool:
+    """Tell whether the first line of a file only names the delimiter."""
+    found = _SEP_LINE.fullmatch(delimiter.join(row).strip()) if number == 1 else None
+    return found is not None and layout.sep is not None
+
+
+def _hint(rows: list[list[str]], above: int) -> tuple[str, tuple[dict[str, Any], ...]]:
+    """Tell how many lines are above the one that seems to name the columns, if that is not the first."""
+    filled = [sum(map(bool, map(str.strip, row))) for row in rows]
+    widest = max(filled)
+    start = next(
+        (at for at, row in enumerate(rows) if filled[at] == widest and len(set(row)) == len(row)),
+        0,
+    )
+    # A title may have a comma in it, but not all of them; a header may lack a name, but not half of them.
+    titles = all(count < widest for count in filled[:start])
+    titles = titles and min(filled[:start], default=0) <= widest // 2
+    steady = 2 * sum(count == widest for count in filled[start:]) > len(rows) - start
+    if not start or widest < 2 or not titles or not steady or len(rows) - start < 2:
+        return "", ()
+    lines = above + start
+    return (
+        f"Line {lines + 1} seems to name the columns: pass " + option("skip_lines", lines) + ".",
+        ({"skip_lines": lines},),
+    )
 
 
 class _HeaderLines:
@@ -141,11 +254,18 @@ class _HeaderLines:
     def __init__(self, file: TextIO) -> None:
         self.file = file
         self.length = 0
+        self._in_header = True
+
+    def relax(self) -> None:
+        """Say that the header is complete: what follows need not be."""
+        self._in_header = False
 
     def __iter__(self) -> Iterator[str]:
         while line := self.file.readline(LONGEST_HEADER):
             self.length += len(line)
             if self.length >= LONGEST_HEADER:
+                if not self._in_header:
+                    return
                 raise AnswersError("its header does not end. Is a quote in it never closed?")
             yield line
 
@@ -184,8 +304,9 @@ def csv_query(
         wanted = ", ".join(f"c{position[name]}" for name in columns)
     every = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(header.names)))
     delimiter = header.delimiter.replace("'", "''")
+    start = "header = true" if header.rows == 1 else f"header = false, skip = {header.rows}"
     return (
-        f"SELECT {wanted} FROM read_csv({_literal(text.path)}, auto_detect = false, header = true, "  # noqa: S608 - made of numbers, one checked character and one quoted path
+        f"SELECT {wanted} FROM read_csv({_literal(text.path)}, auto_detect = false, {start}, "  # noqa: S608 - made of numbers, one checked character and one quoted path
         f"delim = '{delimiter}', quote = '\"', escape = '\"', max_line_size = {header.longest_line}, "
         f"compression = '{'gzip' if text.packed else 'none'}', store_rejects = {store_rejects}, "
         f"parallel = {parallel}, columns = {{{every}}})"
@@ -264,46 +385,33 @@ def without_nul(column: str, ids: Series) -> Series:
     return ids
 
 
-def _with_points(column: str, series: Series) -> Series:
-    """Write decimal commas as points; raise an error for existing points, whose meaning is unclear."""
-    compute = need("pyarrow.compute", "files")
-    rows = np.flatnonzero(compute.match_substring(series, ".").fill_null(False).to_numpy())
-    if len(rows):
-        raise bad_rows(
-            column,
-            rows.tolist(),
-            len(series),
-            ("has a point", "have a point"),
-            "With "
-            + option("decimal", ",")
-            + " write 1234,5 and no points, or leave decimal out if points are meant.",
-            to_list(take(series, rows[:MOST_ROWS])),
-        )
-    return compute.replace_substring_regex(series, r"^([^,]*),([^,]*)$", r"\1.\2")
-
-
 def numbered_rows(text: Text, header: Header) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row of a text, the header first, with the number of the line it begins in."""
+    """Yield each row of a text below the header, with the number of the line it begins in."""
     with text.open() as file:
         reader = csv.reader(file, delimiter=header.delimiter)
         line = 1
-        for fields in reader:
-            yield line, fields
+        for number, values in enumerate(reader):
+            if number >= header.rows:
+                yield line, values
             line = reader.line_num + 1
 
 
-def _place(text: Text, header: Header, row: int) -> str:
-    """Find the line a row begins in, as DuckDB counts rows: without empty lines."""
-    passed = -2
+def _places(text: Text, header: Header, rows: Sequence[int]) -> list[str]:
+    """Find the lines that rows begin in, as DuckDB counts rows: without empty lines."""
+    wanted = dict.fromkeys(rows, "")
+    last = max(wanted, default=-1)
+    passed = -1
     try:
-        for line, fields in numbered_rows(text, header):
+        for line, values in numbered_rows(text, header):
             # The only value of a row may be missing.
-            passed += bool(fields) or len(header.names) == 1
-            if passed == row:
-                return f"line {line}"
+            passed += bool(values) or len(header.names) == 1
+            if passed in wanted and not wanted[passed]:
+                wanted[passed] = f"line {line}"
+            if passed >= last:
+                break
     except (csv.Error, AnswersError, *UNREADABLE):
         pass
-    return ""
+    return [wanted[row] for row in rows]
 
 
 def explained(message: str, text: Text, header: Header) -> AnswersError:
@@ -319,11 +427,11 @@ def explained(message: str, text: Text, header: Header) -> AnswersError:
         expected = int(fields[1])
         # DuckDB stops counting at the first field too many.
         found = max(int(fields[2]), _count(content, header.delimiter))
+        says = f"{line} has {found} fields, the header has {expected}."
+        if header.hint:
+            return AnswersError(says, remedy=header.hint).mended_by(*header.fixes)
         advice = _comma_advice(content) if header.delimiter == "," and found == expected + 1 else ""
-        return AnswersError(
-            f"{line} has {found} fields, the header has {expected}.",
-            remedy="Mend that line." + advice,
-        )
+        return AnswersError(says, remedy="Mend that line." + advice)
     if "unterminated quote" in message:
         return AnswersError(
             f"a quote that opens in {line} is never closed, or text follows where it closes. "

@@ -6,11 +6,13 @@ import importlib
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import AnswersError, MissingExtra
+from trueup.errors import MOST_NAMES, AnswersError, Message, MissingExtra, listing, option, quoted
+from trueup.io.readers.delimited import LOOKED_AT
 from trueup.io.readers.python_values import listed_source
 from trueup.io.readers.source import label_of, one_line, unreadable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from trueup.io.readers.delimited import Layout
@@ -22,8 +24,8 @@ MOST_UNPACKED = 1 << 30
 LAST_ROW = 1_048_576
 
 
-def open_excel(path: Path, _layout: Layout, name: str) -> Source:
-    """Read the first sheet of a workbook; its first row that is not empty names the columns.
+def open_excel(path: Path, layout: Layout, name: str) -> Source:
+    """Read a sheet of a workbook; its first row that is not empty, below those to be skipped, names the columns.
 
     Raises
     ------
@@ -39,7 +41,7 @@ def open_excel(path: Path, _layout: Layout, name: str) -> Source:
         ) from error
     try:
         with path.open("rb") as file:
-            rows = _rows(openpyxl, file)
+            rows = _rows(openpyxl, file, layout)
     except PermissionError as error:
         raise unreadable(error) from error
     except AnswersError:
@@ -50,7 +52,9 @@ def open_excel(path: Path, _layout: Layout, name: str) -> Source:
             ".csv (CSV UTF-8), or check that it is an .xlsx file."
         ) from error
     if not rows:
-        raise AnswersError("its first sheet is empty. Its first row must name the columns.")
+        raise AnswersError("its sheet is empty. Its first row must name the columns.")
+    if not layout.skip_lines:
+        _check_titles(rows)
     (first, header), *body = rows
     width = max(len(row) for _, row in rows)
     names = [_name(cell) for cell in header] + [""] * (width - len(header))
@@ -67,28 +71,72 @@ def open_excel(path: Path, _layout: Layout, name: str) -> Source:
     )
 
 
-def _rows(openpyxl: Any, file: Any) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the rows of the first sheet that are not empty, with their numbers."""
+def _rows(openpyxl: Any, file: Any, layout: Layout) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the rows of the sheet that are not empty, with their numbers."""
     _check_size(file)
     # `data_only`: the result of a formula when the file was saved, not the formula.
     book = openpyxl.load_workbook(file, read_only=True, data_only=True)
     try:
         if not book.worksheets:
             raise AnswersError("holds no sheet of cells. Put the answers on a sheet.")
-        sheet = book.worksheets[0]
-        # Some programs write a wrong size of the sheet: rows outside it would be lost.
-        sheet.reset_dimensions()
+        sheet = _sheet(book, layout.sheet)
         rows = []
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        for number, row in _numbered(sheet):
             if number > LAST_ROW:
                 raise AnswersError(
                     f"has rows below row {LAST_ROW:,}, the last of a sheet. Mend it."
                 )
-            if any(cell is not None for cell in row):
+            if number > (layout.skip_lines or 0) and any(cell is not None for cell in row):
                 rows.append((number, tuple(row)))
         return rows
     finally:
         book.close()
+
+
+def _numbered(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    # Some programs write a wrong size of the sheet: rows outside it would be lost.
+    sheet.reset_dimensions()
+    return enumerate(sheet.iter_rows(values_only=True), 1)
+
+
+def _sheet(book: Any, name: str | None) -> Any:
+    """Return the sheet of this name, or the only one that is not empty; which of several is not guessed."""
+    sheets = {each.title: each for each in book.worksheets}
+    if name is not None:
+        if name not in sheets:
+            raise AnswersError(
+                f"there is no sheet {quoted(name)}, only {listing([*sheets], MOST_NAMES)}.",
+                argument="sheet",
+            )
+        return sheets[name]
+    filled = [
+        title
+        for title, each in sheets.items()
+        if any(cell is not None for _, row in _numbered(each) for cell in row)
+    ]
+    if len(filled) > 1:
+        raise AnswersError(
+            f"holds {len(filled)} sheets, {listing(filled, MOST_NAMES)}.",
+            remedy="Pass the one with the answers: "
+            + Message(" or ").join(option("sheet", title) for title in filled[:MOST_NAMES])
+            + ".",
+        ).mended_by(*({"sheet": title} for title in filled))
+    return sheets[filled[0]] if filled else book.worksheets[0]
+
+
+def _check_titles(rows: list[tuple[int, tuple[Any, ...]]]) -> None:
+    """Raise an error where rows above the header are plainly titles: fewer cells than half of those below."""
+    filled = [sum(cell is not None for cell in row) for _, row in rows[:LOOKED_AT]]
+    widest = max(filled)
+    start = filled.index(widest)
+    steady = 2 * sum(count > widest // 2 for count in filled[start:]) > len(filled) - start
+    if start and widest > 1 and max(filled[:start]) <= widest // 2 and steady:
+        above = rows[start][0] - 1
+        title = next(cell for cell in rows[0][1] if cell is not None)
+        raise AnswersError(
+            f"its first row, {quoted(str(title))}, does not name the columns.",
+            remedy=f"Row {above + 1} seems to: pass " + option("skip_lines", above) + ".",
+        ).mended_by({"skip_lines": above})
 
 
 def _check_size(file: Any) -> None:

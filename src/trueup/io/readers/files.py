@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import MOST_NAMES, AnswersError, listing, option, warn
-from trueup.io.columns import Roles, choose
+from trueup.errors import AnswersError
 from trueup.io.formats import Format, find_format, list_endings, sniff_format
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
-from trueup.io.readers.assemble import read_long
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
 from trueup.io.readers.join import join_sources
+from trueup.io.readers.one_worker import check_worker_from, with_worker, worker_of
+from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source, label_of, labelled, read_head
 from trueup.io.readers.streams import STDIN, TemporaryCopy, copy_pipe, copy_stdin
-from trueup.io.readers.wide import Wide, not_wide, numbers_of, plan, wide_table
-from trueup.io.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
     from pathlib import Path
+
+    from trueup.io.table import Table
 
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 
@@ -29,15 +30,19 @@ OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 def read_file(
     path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    question: str = "question",
+    question: str | Sequence[str] = "question",
     worker: str = "worker",
     answer: str = "answer",
     panel: str | None = None,
     numbers: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
+    worker_from: str | None = None,
     wide: bool | str | None = None,
+    question_data: Sequence[str] = (),
     sql: str | None = None,
 ) -> Table:
     """Read the answers in a file, several files, standard input or a database.
@@ -54,19 +59,18 @@ def read_file(
         paths is read as one table, in sorted order or that of the list. "-" is standard input,
         whose format is found from its content. With `sql`, a DuckDB or SQLite database.
         The first line of delimited text, and the first row of a sheet, names the columns.
-    question, worker, answer, panel, numbers
+    question, worker, answer, panel, numbers, rules, wide, question_data
         As for `read_frame`.
     sep
         The character between two values of delimited text; by default found from its header.
-    decimal
-        The decimal mark of delimited text, "." or ",".
     encoding
         Encoding of text, by default UTF-8 or what a byte order mark says.
-    wide
-        True or "questions": one row per question and one column per worker; "workers": one row per
-        worker and one column per question; False: one row per answer. By default a table is wide
-        if it has no column of workers or answers, a question in one row only (or no column of
-        questions, but three others), and nothing but numbers in at least two other columns.
+    skip_lines
+        Lines of delimited text, or rows of a sheet, above the one that names the columns.
+    sheet
+        The sheet of an Excel workbook with several.
+    worker_from
+        "file" or "folder": the name of a file without its ending, or of its folder, is the worker of all answers in it.
     sql
         A query that gives the table.
 
@@ -77,42 +81,52 @@ def read_file(
     MissingExtra
         When a package that reads it is not installed.
     """
-    source = open_source(path, sep=sep, decimal=decimal, encoding=encoding, sql=sql)
-    asked: dict[str, Any] = {
-        "question": question,
-        "worker": worker,
-        "answer": answer,
-        "panel": panel,
-        "numbers": numbers,
-    }
-    with source.named():
-        layout = plan(wide, source.names, **asked)
-    advice = ""
-    if layout is not None:
-        read = _read_wide(source, layout)
-        if isinstance(read, Table):
-            return read
-        advice = read
-    with source.named():
-        roles = _choose(source, asked, advice)
-    return read_long(source, roles)
+    source = open_source(
+        path,
+        sep=sep,
+        encoding=encoding,
+        skip_lines=skip_lines,
+        sheet=sheet,
+        worker_from=worker_from,
+        sql=sql,
+    )
+    return read_table(
+        source,
+        question=question,
+        worker=worker,
+        answer=answer,
+        panel=panel,
+        numbers=numbers,
+        rules=rules,
+        wide=wide,
+        question_data=question_data,
+    )
 
 
 def open_source(
     path: Any,
     *,
     sep: str | None = None,
-    decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: int | None = None,
+    sheet: str | None = None,
+    worker_from: str | None = None,
     sql: str | None = None,
 ) -> Source:
     """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
-    layout = Layout.of(sep, decimal, encoding)
+    layout = Layout.of(sep, encoding, skip_lines, sheet)
     paths, label = find_paths(path)
+    if worker_from is not None:
+        check_worker_from(worker_from, paths, sql)
     if sql is not None:
         return _open_database(paths, sql, layout)
     names = names_of(paths)
     sources = [_open_one(each, layout, name) for each, name in zip(paths, names, strict=True)]
+    if worker_from is not None:
+        sources = [
+            with_worker(source, worker_of(each, worker_from))
+            for source, each in zip(sources, paths, strict=True)
+        ]
     return sources[0] if len(sources) == 1 else join_sources(sources, label)
 
 
@@ -159,7 +173,7 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
         raise AnswersError("needs one database file.", argument="sql", remedy="Name it.")
     if layout.given:
         raise AnswersError(
-            "is for text, and sql for a database.",
+            "is for files of text or sheets, and sql for a database.",
             argument=layout.given[0],
             remedy="Leave one out.",
         )
@@ -168,44 +182,3 @@ def _open_database(paths: Sequence[Path], sql: str, layout: Layout) -> Source:
     label = label_of(path.name)
     with labelled(label):
         return replace(open_query(path, read_head(path), sql), label=label)
-
-
-def _choose(source: Source, asked: dict[str, Any], advice: str) -> Roles:
-    """Find the columns of a table with one row per answer."""
-    try:
-        return choose(source.names, **asked)
-    except AnswersError as error:
-        advice = advice or _advice(source, asked)
-        raise error.advised(error.remedy, advice) from error.__cause__
-
-
-def _advice(source: Source, asked: dict[str, Any]) -> str:
-    """Suggest another way to read the table."""
-    if source.untyped and len(source.names) == 1:
-        return "If another character is between the columns, pass " + option("sep", "...") + "."
-    names = source.names
-    if asked["worker"] in names and asked["answer"] not in names and asked["question"] not in names:
-        wide = option("wide", "workers")
-        return "To read one row per worker and one column per question, pass " + wide + "."
-    return ""
-
-
-def _read_wide(source: Source, layout: Wide) -> Table | str:
-    """Read a wide table; if it was only a guess that it is wide and it is not, return the reason."""
-    if source.differs:
-        if layout.guessed:
-            return ""
-        raise AnswersError(source.differs)
-    columns = source.fetch(layout.names, layout.id_names)
-    with source.named():
-        cells, faults = numbers_of(columns, layout, source)
-        if layout.guessed and (refusal := not_wide(columns, faults, layout, source)) is not None:
-            return refusal
-        table = wide_table(columns, cells, layout, source)
-    if layout.guessed and layout.ids is None:
-        right = option("wide", True) + " if that is right, " + option("wide", False) + " if not."
-        warn(
-            f"{source.label}: read as {layout} ({listing(layout.cells, MOST_NAMES)}), as it has "
-            "none of the columns question, worker and answer. Pass " + right
-        )
-    return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,10 @@ import numpy as np
 
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
-from trueup.io.columns import choose
-from trueup.io.readers.assemble import read_long
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
+from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source
-from trueup.io.series import Series, library
+from trueup.io.series import Series, array_of, library
 
 if TYPE_CHECKING:
     from trueup.io.table import Table
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
 def read_frame(
     frame: object,
     *,
-    question: str = "question",
+    question: str | Sequence[str] = "question",
     worker: str = "worker",
     answer: str = "answer",
     panel: str | None = None,
     numbers: Sequence[str] = (),
+    wide: bool | str | None = None,
+    question_data: Sequence[str] = (),
+    rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
     """Read the answers in a data frame.
 
@@ -37,12 +41,20 @@ def read_frame(
         A pandas or polars frame (lazy ones too), a pyarrow Table or RecordBatch, a DuckDB
         relation, a dict of columns of equal length, or any frame narwhals can read.
     question, worker, answer
-        Names of these columns. Where a default name is not there, "task" stands in for
-        "question" and "label" for "answer".
+        Names of these columns; several columns may name a question together. Where a default name is not there, other
+        names that people use are recognised, see `trueup.io.columns`.
     panel
         Column that tells independent problems apart, if any.
     numbers
         Further columns to read as numbers.
+    wide
+        True or "questions": one row per question and one column per worker; "workers": one row per
+        worker and one column per question; False: one row per answer. By default found from names and values; where
+        both are possible that is an error.
+    question_data
+        Columns that say something about the questions: in a wide table they are no workers.
+    rules
+        What is taken for an answer: how numbers are written, which are valid, and whether others are set aside.
 
     Raises
     ------
@@ -55,16 +67,17 @@ def read_frame(
     >>> table.question.tolist(), table.worker_ids.tolist()
     ([0, 0, 1], [7, 8])
     """
-    source = open_frame(frame)
-    roles = choose(
-        source.names,
+    return read_table(
+        open_frame(frame),
         question=question,
         worker=worker,
         answer=answer,
         panel=panel,
         numbers=numbers,
+        wide=wide,
+        question_data=question_data,
+        rules=rules,
     )
-    return read_long(source, roles)
 
 
 def open_frame(frame: Any) -> Source:
@@ -78,7 +91,7 @@ def open_frame(frame: Any) -> Source:
         frame = narwhals.to_native(frame, pass_through=True)
     pandas, polars, pyarrow, duckdb = map(loaded, ("pandas", "polars", "pyarrow", "duckdb"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
-        return _source("pandas", list(frame.columns), frame.__getitem__)
+        return _pandas_source(pandas, frame)
     if polars is not None and isinstance(frame, polars.DataFrame):
         # By position and without their names: one such as "^a$" would be taken for a pattern, even by methods of the
         # column itself.
@@ -92,6 +105,32 @@ def open_frame(frame: Any) -> Source:
     if isinstance(frame, Mapping):
         return Source(list(frame), partial(_load_mapping, frame), "frame", kind="array")
     return open_with_narwhals(frame)
+
+
+def _pandas_source(pandas: Any, frame: Any) -> Source:
+    """Open a pandas frame; levels of its index that have names are columns, and labels of rows are their ids."""
+    names = list(frame.columns)
+    index = frame.index
+    levels = {
+        name: number
+        for number, name in enumerate(index.names)
+        if isinstance(name, str) and name not in names and list(index.names).count(name) == 1
+    }
+    labels = next(iter(levels), None) if index.nlevels == 1 else None
+    plain = isinstance(index, pandas.RangeIndex) and (index.start, index.step) == (0, 1)
+    if labels is None and index.nlevels == 1 and not plain and "" not in names:
+        labels, levels = "", {**levels, "": 0}  # results give it a name
+
+    def column(name: str) -> Series:
+        if name in levels:
+            values = index.get_level_values(levels[name])
+            return pandas.Series(values.array, index=pandas.RangeIndex(len(index)))
+        return frame[name]
+
+    named = [name for name in levels if name in index.names]
+    unnamed = names == list(range(len(names)))
+    source = _source("pandas", [*named, *names], column)
+    return replace(source, index=labels, unnamed=unnamed)
 
 
 def _source(kind: str, names: list[str], column: Callable[[str], Series]) -> Source:
@@ -167,15 +206,3 @@ def _column_of(name: str, values: Any) -> Series:
     raise AnswersError(
         f"Column {quoted(name)}: found {found}. Give a list or one-dimensional array."
     )
-
-
-def array_of(values: list[object]) -> Series:
-    """Make an array of a list without turning 1 into "1", truncating texts or rounding whole numbers."""
-    kinds = {int: "iu", float: "f", bool: "b"}
-    types = set(map(type, values))
-    if len(types) == 1 and (kind := types.pop()) in kinds:
-        array = np.array(values)
-        # Whole numbers that fit no common integer type, such as -1 and 2**64 - 1, become fractions or objects.
-        if array.dtype.kind in kinds[kind]:
-            return array
-    return np.fromiter(values, dtype=object, count=len(values))

@@ -11,9 +11,8 @@ import numpy as np
 
 from trueup.core.libraries import need
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
-from trueup.io.readers.frames import array_of
 from trueup.io.readers.python_values import id_array
-from trueup.io.series import library, to_list
+from trueup.io.series import array_of, library, to_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -68,7 +67,9 @@ def join_sources(sources: Sequence[Source], label: str) -> Source:
         return f"{sources[number].place(inside) or f'row {inside}'} of {_short(sources[number])}"
 
     differs = f"{others[0].label}: {_difference(others[0], first)}" if others else ""
-    return replace(first, label=label, load=load, place=place, differs=differs)
+    return replace(
+        first, label=label, load=load, place=place, all_places=None, joined=True, differs=differs
+    )
 
 
 def check_one_format(files: Sequence[InputFile]) -> None:

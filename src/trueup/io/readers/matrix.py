@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.core.arrays import compact
 from trueup.errors import AnswersError
-from trueup.io.readers.assemble import LARGEST_ANSWER
+from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, quoted
 from trueup.io.encode import is_missing
-from trueup.io.readers.frames import array_of
 from trueup.io.readers.source import Source
+from trueup.io.series import array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

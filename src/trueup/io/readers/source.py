@@ -6,10 +6,9 @@ import gzip
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trueup.errors import AnswersError, option, quoted
-from trueup.io.numbers import COMMA_REMEDY
+from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
     from trueup.io.series import Series
 
 LONGEST_PATH = 200
-DECIMAL_REMEDY = (
-    "Some have a decimal comma: pass " + option("decimal", ",") + ", or write 3.5, not 3,5."
-)
 # Errors of reading bytes; gzip and zlib have their own.
 UNREADABLE = (OSError, EOFError, zlib.error)
+# Rows whose places are looked for one by one.
+MOST_PLACES = 1000
 # Bytes that tell databases and formats apart.
 HEAD = 32
 
@@ -47,18 +45,28 @@ class Source:
         What messages call it, such as 'File "answers.csv"'; nothing for a frame.
     settle
         Converts the distinct ids of a column to the type they are returned in.
-    number
-        Prepares a column that is to be read as numbers.
     place
         Describes where a row is, such as "line 2"; may return nothing.
+    all_places
+        The same for many rows in rising order, where that is faster than one by one.
+    hint
+        What to do if its columns are not those that were expected, where that can be seen.
+    fixes
+        Keywords that do what the hint says.
     counting
         How rows are counted, where messages must say so.
     ordered
         Whether the rows have an order.
+    joined
+        Whether these are several files.
     differs
         Of several joined sources: an error about the first one with other columns.
     kept
         An object that must stay alive as long as the source is used.
+    index
+        Column with the labels of the rows, where they have some; it need not be among `names`.
+    unnamed
+        Whether the columns have no names, only numbers.
     """
 
     names: list[str]
@@ -67,12 +75,17 @@ class Source:
     kind: str = "file"
     label: str = ""
     settle: Callable[[str, Series], Series] = lambda _name, series: series
-    number: Callable[[str, Series], Series] = lambda _name, series: series
     place: Callable[[int], str] = lambda _row: ""
+    all_places: Callable[[Sequence[int]], list[str]] | None = None
+    hint: str = ""
+    fixes: tuple[dict[str, Any], ...] = ()
     counting: str = ""
     ordered: bool = True
+    joined: bool = False
     differs: str = ""
     kept: object = None
+    index: str | None = None
+    unnamed: bool = False
 
     @property
     def untyped(self) -> bool:
@@ -93,13 +106,15 @@ class Source:
             if error.source or not self.label:
                 raise
             place = self._where(error.rows[0]) if error.rows else ""
-            named = error.advised(self.remedy_of(error), place).labelled(self.label)
-            named.source = self.label
+            named = error.advised(error.remedy, place).labelled(self.label)
+            named.source, named.place = self.label, place
             raise named from error.__cause__
 
-    def remedy_of(self, error: AnswersError) -> str:
-        """Return what to do about an error in this source: only text can be read with decimal commas."""
-        return DECIMAL_REMEDY if self.untyped and error.remedy == COMMA_REMEDY else error.remedy
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Describe where rows are, given in rising order."""
+        if self.all_places is not None:
+            return self.all_places(rows)
+        return [self.place(row) if number < MOST_PLACES else "" for number, row in enumerate(rows)]
 
     def _where(self, row: int) -> str:
         place = self.place(row)

@@ -138,7 +138,8 @@ class Text:
         if likely:
             remedy = f"It looks like {likely}: pass " + option("encoding", likely) + "."
         line = 1 + self.head[:at].count(10)
-        return AnswersError(f"line {line} holds a NUL byte.", remedy=remedy)
+        error = AnswersError(f"line {line} holds a NUL byte.", remedy=remedy)
+        return error.mended_by({"encoding": likely}) if likely else error
 
     def not_decoded(self) -> AnswersError:
         """Build the error for bytes that are not text in this encoding; name the first such line."""
@@ -159,7 +160,7 @@ class Text:
             remedy=f"It looks like {likely}, in which that line reads {reads}: pass "
             + option("encoding", likely)
             + ", or save the file as UTF-8.",
-        )
+        ).mended_by({"encoding": likely})
 
     def _first_bad(self) -> tuple[int, bytes, int] | None:
         """Return the number of the first line that cannot be decoded, its bytes, and the first bad byte."""

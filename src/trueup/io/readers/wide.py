@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trueup.core.arrays import compact
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, missing_column, option, quoted
-from trueup.io.columns import OTHER_NAMES, check_names
-from trueup.io.numbers import COMMA_REMEDY
-from trueup.io.readers.assemble import encode_ids, read_answers
-from trueup.io.readers.frames import array_of
-from trueup.io.table import Ids, Table
+from trueup.io.columns import IdNames, check_titles
+from trueup.io.encode import encode
+from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules
+from trueup.io.readers.assemble import coded_ids, row_names
+from trueup.io.rejects import Reject, Rejects
+from trueup.io.series import array_of, concat, take
+from trueup.io.table import CompositeIds, Ids, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,24 +27,6 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Indices
     from trueup.io.readers.source import Source
     from trueup.io.series import Series
-
-# A column with one of these names is not a worker: such a table has one answer per row, under other names.
-# Compared without case, spaces and punctuation.
-LONG_NAMES = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        question task item object subject sample worker rater annotator judge source
-        sensor user participant respondent forecaster expert answer label score rating
-        value response estimate forecast prediction measurement truth gold time
-        timestamp date year index row key name number weight variance std count n nr no
-        q w id
-        """,
-    )
-)
-# Fewest columns of answers of a table that is taken for wide, with a column of ids and without.
-FEWEST = 2
-FEWEST_ALONE = 3
 
 
 @dataclass(frozen=True)
@@ -55,25 +38,22 @@ class Wide:
     rows
         What a row is, "question" or "worker"; a column is the other.
     ids
-        Column with the ids of the rows; None: they are numbered.
+        Columns with the ids of the rows; none: they are numbered.
     panel
         Column that tells independent problems apart, if any.
     cells
         The columns of answers.
-    guessed
-        Whether the caller did not say that the table is wide.
     """
 
     rows: str
-    ids: str | None
+    ids: tuple[str, ...]
     panel: str | None
     cells: list[str]
-    guessed: bool
 
     @property
     def id_names(self) -> list[str]:
         """The columns that hold ids."""
-        return [name for name in (self.ids, self.panel) if name is not None]
+        return [*self.ids, *([] if self.panel is None else [self.panel])]
 
     @property
     def names(self) -> list[str]:
@@ -85,81 +65,21 @@ class Wide:
         """What a column is."""
         return "worker" if self.rows == "question" else "question"
 
+    @property
+    def id_titles(self) -> IdNames:
+        """What results call questions and workers: a column of ids has a name, a row of them has none."""
+        titles = tuple(str(name) for name in self.ids if str(name).strip())
+        if self.rows == "question":
+            return IdNames(question=titles or ("question",))
+        return IdNames(worker=titles[0] if titles else "worker")
+
     def __str__(self) -> str:
         return f"one row per {self.rows} and one column per {self.columns}"
 
 
-def plan(
-    wide: Any,
-    found: Sequence[str],
-    *,
-    question: str,
-    worker: str,
-    answer: str,
-    panel: str | None,
-    numbers: Sequence[str],
-) -> Wide | None:
-    """Find out how a table is wide; return None if it is not.
-
-    Parameters
-    ----------
-    wide
-        True or "questions": one row per question; "workers": one row per worker; False: one row
-        per answer; None: guess.
-    found
-        The columns of the table.
-    question, worker, answer, panel, numbers
-        The columns that the caller asks for.
-    """
-    if isinstance(wide, bool | np.bool_):
-        wide = "questions" if wide else "no"
-    if not isinstance(wide, str | None) or wide not in (None, "no", "questions", "workers"):
-        raise AnswersError(
-            f'found {quoted(wide)}, must be True, False, "questions" (one row per question) '
-            'or "workers" (one row per worker).',
-            argument="wide",
-        )
-    if wide == "no":
-        return None
-    check_names(found, (("question", question), ("worker", worker), ("answer", answer)))
-    rows = "worker" if wide == "workers" else "question"
-    ids: str | None = worker if rows == "worker" else question
-    if ids not in found and ids == rows:
-        other = OTHER_NAMES.get(rows)
-        ids = other if other in found else None
-    special = [name for name in (ids, panel) if name is not None]
-    cells = [name for name in found if name not in special]
-    layout = Wide(rows, ids, panel, cells, guessed=wide is None)
-    if wide is None:
-        named = worker != "worker" or answer != "answer" or bool(numbers)
-        return None if named or not _looks_wide(layout, found) else layout
-    _check(layout, found, numbers)
-    return layout
-
-
-def _looks_wide(layout: Wide, found: Sequence[str]) -> bool:
-    fewest = FEWEST_ALONE if layout.ids is None else FEWEST
-    if len(layout.cells) < fewest or any(count > 1 for count in Counter(found).values()):
-        return False
-    if any(name not in found for name in layout.id_names) or any(map(_is_long, layout.cells)):
-        return False
-    # A first line with numbers such as 3.5 is no header.
-    return layout.ids is not None or not any(
-        re.fullmatch(r"[+-]?\d*\.\d+", name) for name in layout.cells
-    )
-
-
-def _is_long(name: str) -> bool:
-    plain = re.sub(r"[\W_]", "", name.casefold())
-    return (
-        not plain
-        or plain in LONG_NAMES
-        or re.search(r"(?:[a-z]I|[\W_]i|^I|^i)[Dd]$", name) is not None
-    )
-
-
-def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
-    for argument, name in ((layout.rows, layout.ids), ("panel", layout.panel)):
+def check_wide(layout: Wide, found: Sequence[object], numbers: Sequence[str]) -> None:
+    """Check that a table can be read in a way that the caller asked for."""
+    for argument, name in (*((layout.rows, name) for name in layout.ids), ("panel", layout.panel)):
         if name is not None and name not in found:
             raise missing_column(name, found, argument)
     twice = [name for name, count in Counter(found).items() if count > 1]
@@ -168,9 +88,9 @@ def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
             f"Column {quoted(twice[0])}: there are several columns of this name, and the table "
             f"was read as {layout}. Rename all but one."
         )
-    if layout.ids is not None and layout.ids == layout.panel:
+    if layout.panel is not None and layout.panel in layout.ids:
         raise AnswersError(
-            f"Column {quoted(layout.ids)}: asked for as {layout.rows} and as panel. "
+            f"Column {quoted(layout.panel)}: asked for as {layout.rows} and as panel. "
             "Give each its own column."
         )
     if numbers:
@@ -186,35 +106,50 @@ def _check(layout: Wide, found: Sequence[str], numbers: Sequence[str]) -> None:
         )
 
 
-def numbers_of(
-    columns: Mapping[str, Series], layout: Wide, source: Source
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, AnswersError]]:
-    """Read the columns of answers as numbers; where the layout is a guess, also return why some are not numbers."""
-    read, faults = {}, {}
+def read_wide(
+    source: Source,
+    layout: Wide,
+    columns: Mapping[str, Series] | None = None,
+    rules: AnswerRules = PLAIN_RULES,
+) -> Table:
+    """Read a wide table; `columns` are those that were fetched already."""
+    if source.differs:
+        raise AnswersError(source.differs)
+    with source.named():
+        check_titles(layout.id_titles)
+    if columns is None or any(name not in columns for name in layout.names):
+        columns = source.fetch(layout.names, layout.id_names)
+    with source.named():
+        reader = AnswerReader(rules)
+        return _table(columns, _numbers(columns, layout, reader), layout, source, reader)
+
+
+def _numbers(
+    columns: Mapping[str, Series], layout: Wide, reader: AnswerReader
+) -> list[NDArray[np.float64]]:
+    """Read the columns of answers as numbers."""
+    read = []
     for name in layout.cells:
         try:
-            read[name] = read_answers(source.number(name, columns[name]), name)
+            read.append(reader.read(columns[name], name))
         except AnswersError as error:
-            faults[name] = error
-            if not layout.guessed:
-                ids = (
-                    "" if layout.ids else ", and " + option(layout.rows) + " names a column of ids"
-                )
-                rows = option("wide", False) + " reads one row per answer" + ids + "."
-                raise error.advised(
-                    source.remedy_of(error), f"The table was read as {layout}; " + rows
-                ) from error.__cause__
-    return read, faults
+            ids = "" if layout.ids else ", and " + option(layout.rows) + " names a column of ids"
+            rows = option("wide", False) + " reads one row per answer" + ids + "."
+            raise error.advised(
+                error.remedy, f"The table was read as {layout}; " + rows
+            ) from error.__cause__
+    return read
 
 
-def wide_table(
+def _table(
     columns: Mapping[str, Series],
-    cells: Mapping[str, NDArray[np.float64]],
+    cells: Sequence[NDArray[np.float64]],
     layout: Wide,
     source: Source,
+    reader: AnswerReader,
 ) -> Table:
     """Turn rows and columns into answers; an empty cell is no answer."""
-    matrix = np.column_stack(list(cells.values()))
+    matrix = np.column_stack(cells)
     given = ~np.isnan(matrix)
     row, column = np.nonzero(given)
     if not len(row):
@@ -225,21 +160,30 @@ def wide_table(
     # Rows without an answer are dropped, and those after them move up.
     position = (np.cumsum(keep) - 1)[row]
 
-    def coded(name: str) -> tuple[Indices, Ids]:
-        codes, ids = encode_ids(
-            columns[name], name, None if keep.all() else keep, ordered=source.ordered
-        )
-        return codes[position], Ids(source.settle(name, ids.values))
+    def coded(*names: str) -> tuple[Indices, Ids]:
+        chosen = {name: columns[name] for name in names}
+        codes, ids = coded_ids(chosen, None if keep.all() else keep, source)
+        return codes[position], ids
 
-    if layout.ids is None:
+    empty_rows: Ids | None = None
+    if not layout.ids:
         row_code, numbers = compact(row, len(matrix))
         by_row: tuple[Indices, Ids] = row_code, Ids(numbers)
+        if not keep.all():
+            empty_rows = Ids(np.flatnonzero(~keep))
     else:
-        by_row = coded(layout.ids)
+        by_row = coded(*layout.ids)
+        if not keep.all():
+            by_row, empty_rows = _with_empty_rows(by_row, columns, layout, ~keep, source)
     column_code, used = compact(column, matrix.shape[1])
-    by_column = column_code, _header_ids([layout.cells[i] for i in used.tolist()], source)
+    answered = np.isin(np.arange(len(layout.cells)), used)
+    header = _header_ids(list(layout.cells), source)
+    by_column = column_code, header.take(used)
+    empty_columns = None if answered.all() else header.take(np.flatnonzero(~answered))
     panel, panel_ids = (None, None) if layout.panel is None else coded(layout.panel)
-    question, worker = (by_row, by_column) if layout.rows == "question" else (by_column, by_row)
+    by_question = layout.rows == "question"
+    question, worker = (by_row, by_column) if by_question else (by_column, by_row)
+    unanswered = empty_rows if by_question else empty_columns
     return Table(
         question=question[0],
         worker=worker[0],
@@ -249,43 +193,57 @@ def wide_table(
         question_ids=question[1],
         worker_ids=worker[1],
         panel_ids=panel_ids,
-        n_rows=len(row),
-        kind="file",
+        n_rows=len(row) + len(reader.aside),
+        kind=source.kind,
         ordered=source.ordered,
+        names=layout.id_titles,
+        # A question of one panel may have answers in another.
+        unanswered=unanswered if panel is None else None,
+        rejects=_rejects(columns, layout, source, reader),
+        doubtful=tuple(reader.doubtful.most_common()),
     )
 
 
-def not_wide(
-    columns: Mapping[str, Series], faults: Mapping[str, AnswersError], layout: Wide, source: Source
-) -> str | None:
-    """Explain why a table that might be wide is not: an id is in two rows, or there is text. None if it is wide."""
-    commas = [name for name, error in faults.items() if error.remedy == COMMA_REMEDY]
-    text = [name for name in faults if name not in commas]
-    if len(layout.cells) - len(text) < FEWEST:
-        return ""
-    if text:
-        name = ", or " + option(layout.rows, text[0]) + f" if it names the {layout.rows}s"
-        return (
-            f"It was not read as {layout}, since column {quoted(text[0])} does not hold numbers "
-            "only: leave it out and pass "
-            + option("wide", True)
-            + ("" if layout.ids else name)
-            + "."
-        )
-    if commas:
-        where = f"in column {quoted(commas[0])}"
-        remedy = source.remedy_of(faults[commas[0]])
-        return f"It was not read as {layout}, for values {where}. " + remedy
-    if layout.ids is None or layout.panel is not None:
-        return None
-    codes, ids = encode_ids(columns[layout.ids], layout.ids, None, ordered=True)
-    if len(ids) == len(codes):
-        return None
-    return (
-        f"It was not read as {layout}, since a {layout.rows} is in more than one row: pass "
-        + option("wide", True)
-        + " if that is intended."
-    )
+def _rejects(
+    columns: Mapping[str, Series], layout: Wide, source: Source, reader: AnswerReader
+) -> Rejects:
+    """Name the cells that were set aside by their row and column."""
+    aside = sorted(reader.aside, key=lambda each: each.row)
+    rows = [each.row for each in aside]
+    places = source.places(rows) if rows else []
+    named = []
+    for each, place, name in zip(aside, places, row_names(columns, layout.ids, rows), strict=True):
+        question, worker = (name, each.column) if layout.rows == "question" else (each.column, name)
+        named.append(Reject(each.row, place, question, worker, each.value, each.why))
+    return Rejects.of(named) if named else Rejects()
+
+
+def _with_empty_rows(
+    by_row: tuple[Indices, Ids],
+    columns: Mapping[str, Series],
+    layout: Wide,
+    empty: NDArray[np.bool_],
+    source: Source,
+) -> tuple[tuple[Indices, Ids], Ids | None]:
+    """Find the ids of rows without answers, in the type that they and all others have together."""
+    codes, ids = by_row
+    present = empty.copy()
+    for name in layout.ids:
+        present[empty] &= encode(columns[name], column=name, keep=empty).codes >= 0
+    if not present.any():
+        return by_row, None
+    if isinstance(ids, CompositeIds):
+        _, more = coded_ids({name: columns[name] for name in layout.ids}, present, source)
+    else:
+        (name,) = layout.ids
+        first = encode(columns[name], column=name, keep=~empty, by_id=not source.ordered).first_rows
+        last = encode(columns[name], column=name, keep=present).first_rows
+        series = columns[name]
+        settled = Ids(source.settle(name, concat(take(series, first), take(series, last))))
+        ids = settled.take(np.arange(len(first)))
+        more = settled.take(np.arange(len(first), len(first) + len(last)))
+    fresh = np.flatnonzero(ids.index_of(more) < 0)
+    return (codes, ids), more.take(fresh) if len(fresh) else None
 
 
 def _header_ids(names: list[str], source: Source) -> Ids:

@@ -173,7 +173,8 @@ def _figure(data: ReportData, pairs: CorrelatedPairs, residuals: ResidualMap) ->
             "are more alike than chance explains."
         )
     chart: dict[str, Any] = {"height": max(CELL * len(names), 120), "layer": layers}
-    return Figure(title, chart, note, _strongest(names, residuals))
+    about = f"Correlations of the errors of {counted(len(names), 'worker')}; {data.basis}."
+    return Figure(title, chart, note, _strongest(names, residuals), about)
 
 
 def _strongest(names: list[str], residuals: ResidualMap) -> PageTable:
@@ -192,11 +193,11 @@ def _pair_tables(data: ReportData, pairs: CorrelatedPairs) -> list[PageTable]:
     if len(pairs) == 0:
         return []
     count = min(len(pairs), MOST_PAIRS)
-    first, second = data.workers(pairs.first[:count]), data.workers(pairs.second[:count])
+    first, second = (data.worker_cells(side[:count]) for side in (pairs.first, pairs.second))
     rows = [
         (
-            Name(first[k]),
-            Name(second[k]),
+            first[k],
+            second[k],
             int(pairs.shared[k]),
             round(float(pairs.correlation[k]), 2),
             f"{pairs.identical[k]:.0%}",

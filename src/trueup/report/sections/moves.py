@@ -20,6 +20,7 @@ MOST_CLASSES = 24
 FEW = 10  # numbers of answers that all are ticks
 ALIKE = 0.01  # relative differences of standard errors that are not worth a chart
 TITLE = "How far questions moved"
+FOLD = "For statisticians: shrinkage by number of answers or standard error"
 
 
 def moves_section(data: ReportData) -> Section | None:
@@ -47,7 +48,7 @@ def moves_section(data: ReportData) -> Section | None:
         share = percent(float(shrinkage.mean()))
         text += f"{all_have} and are about equally certain, so all moved about equally far: {share} of the way."
         figures = []
-    return Section(TITLE, text=text, figures=figures)
+    return Section(TITLE, text=text, figures=figures, fold=FOLD)
 
 
 def _class_edges(values: Floats) -> Floats:
@@ -133,4 +134,5 @@ def _figure(data: ReportData, by: Floats, title: str, *, by_answers: bool) -> Fi
         note += f" Points: a random sample of {len(indices):,} of {data.m:,} questions."
     columns = [title, "10th percentile", "median", "90th percentile", "questions"]
     numbers = PageTable("Numbers", columns, [tuple(row.values()) for row in rows])
-    return Figure(finding, {"height": 240, "layer": layers}, note, numbers)
+    about = f"Shrinkage of {counted(data.m, 'question')}; {data.basis}."
+    return Figure(finding, {"height": 240, "layer": layers}, note, numbers, about)

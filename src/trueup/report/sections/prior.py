@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
 TITLE = "Distribution of true values"
+FOLD = "For statisticians: the distribution of true values that was learned (prior)"
 POINTS = 161
 NOISES = 15  # quantiles of the variances that stand for all of them
 MOST_MARKED = 8
@@ -55,12 +56,12 @@ def prior_section(data: ReportData) -> Section:
         return _panels_section(data)
     prior = prior_shape(data.est)
     if prior.model == "none":
-        return Section(TITLE, text=NONE)
+        return Section(TITLE, text=NONE, fold=FOLD)
     figures = [_figure(data, prior)] if prior.components else []
     text = LEAD + WORDS.get(prior.model, "") + _why(data)
     if TruthReach(data).is_target:
         text = f"{text.rstrip()} {CONSENSUS_ONLY}"
-    return Section(TITLE, text=text, figures=figures)
+    return Section(TITLE, text=text, figures=figures, fold=FOLD)
 
 
 def _why(data: ReportData) -> str:
@@ -127,7 +128,7 @@ def prior_chart(data: ReportData, prior: PriorShape) -> dict[str, Any]:
         "scale": {"zero": False, "nice": False, "domain": [edges[0], edges[-1]]},
         "axis": chart_parts.inner_axis(data.est.solution.scale),
     }
-    y_axis = {"axis": chart_parts.WHOLE_NUMBERS, "scale": {"domain": [0, top]}}
+    y_axis = {"axis": chart_parts.count_axis(int(top)), "scale": {"domain": [0, top]}}
     y_bars, y_line = (
         {**chart_parts.quantity(field, "questions"), **y_axis} for field in ("questions", "y")
     )
@@ -164,7 +165,8 @@ def _finding(data: ReportData, prior: PriorShape) -> str:
     back = data.est.solution.scale.backward
     spread, parts = float(np.sqrt(prior.variance)), prior.components
     values = back(np.array([prior.mean, prior.mean - spread, prior.mean + spread]))
-    middle, low, high = map(data.say, values.tolist())
+    middle, low = data.say_value(values[0]), data.say(values[1])
+    high = data.say_value(values[2])
     if prior.model in ("mixture", "groups", "group means") and len(parts) > 1:
         kind = "clusters" if prior.model == "mixture" else "groups"
         title = f"The true values form {len(parts)} {kind}"
@@ -203,7 +205,10 @@ def _figure(data: ReportData, prior: PriorShape) -> Figure:
     ]
     columns = ["part", "share of questions", "centre", f"standard deviation ({data.inner_unit})"]
     numbers = PageTable("Numbers", columns, rows)
-    return Figure(_finding(data, prior), prior_chart(data, prior), note, numbers)
+    about = (
+        f"Aggregates of {counted(data.m, 'question')} and the prior fitted to them; {data.basis}."
+    )
+    return Figure(_finding(data, prior), prior_chart(data, prior), note, numbers, about)
 
 
 def _panels_section(data: ReportData) -> Section:
@@ -219,4 +224,5 @@ def _panels_section(data: ReportData) -> Section:
     text = f"Each of {counted(problem.n_panels, 'panel')} has a prior of its own."
     note = f"The first {len(rows):,} are shown." if len(rows) < problem.n_panels else ""
     columns = ["panel", "questions", "prior", "shrinkage"]
-    return Section(TITLE, text=text, tables=[PageTable("Panels", columns, rows, "a panel", note)])
+    panels = PageTable("Panels", columns, rows, "a panel", note)
+    return Section(TITLE, text=text, tables=[panels], fold=FOLD)

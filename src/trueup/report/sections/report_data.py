@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS
+from trueup.pipeline.diagnosis import size_in_words
 from trueup.report.markup import Name, Rounded, decimals
 from trueup.report.names import LONGEST, distinct, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.engines.protocol import Problem
     from trueup.findings.agreement import Agreement
     from trueup.findings.answers import OddAnswers
     from trueup.findings.answers_needed import AnswersNeeded
+    from trueup.findings.collection import Findings
     from trueup.findings.correlated import CorrelatedWorkers
     from trueup.findings.worker_table import WorkerTable
     from trueup.io.table import Ids
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_DRAWN = 60
 HALF = MOST_DRAWN // 2
 ON_AXIS = 26  # characters of a name beside a chart
+IN_TOOLTIP, WHOLE = 200, 600  # in a tooltip of a chart, and of a name in a table
+DOMINANT = 0.5  # share of all questions' squared errors above which a single one decides
 MOST_ROWS = 2000
 FAR_APART = (
     30.0  # largest over smallest value from which on a common number of decimals says too little
@@ -45,10 +47,21 @@ class ReportData:
     est : Estimate
     truth : array or None
         True value of each question, NaN where it is not known.
+    unit_name : str
+        Unit of the answers; empty where it was not given.
+    findings : Findings or None
+        What stands out; None: the findings of the estimate, as nobody asked for others.
     """
 
     est: Estimate
     truth: Floats | None = None
+    unit_name: str = ""
+    findings: Findings | None = None
+
+    @property
+    def found(self) -> Findings:
+        """What stands out about workers and questions."""
+        return self.est.findings if self.findings is None else self.findings
 
     @property
     def problem(self) -> Problem:
@@ -78,18 +91,18 @@ class ReportData:
     @property
     def worker_table(self) -> WorkerTable | None:
         """What stands out about each worker."""
-        return self.est.findings.workers if self.is_single else None
+        return self.found.workers if self.is_single else None
 
     @property
     def correlated(self) -> CorrelatedWorkers | None:
         """Workers with correlated errors or identical answers."""
-        correlated = self.est.findings.correlated if self.is_single else None
+        correlated = self.found.correlated if self.is_single else None
         return None if correlated is None or correlated.found.n_pairs == 0 else correlated
 
     @property
     def agreement(self) -> Agreement | None:
         """How well the workers agree."""
-        agreement = self.est.findings.agreement if self.is_single else None
+        agreement = self.found.agreement if self.is_single else None
         if agreement is None or not np.isfinite([agreement.one.value, agreement.mean.value]).all():
             return None
         return agreement
@@ -97,19 +110,30 @@ class ReportData:
     @property
     def odd_answers(self) -> OddAnswers | None:
         """Single answers that do not fit what others say about the same question."""
-        return self.est.findings.answers if self.is_single else None
+        return self.found.answers if self.is_single else None
 
     @property
     def answers_needed(self) -> AnswersNeeded | None:
         """How many answers are missing where."""
-        return self.est.findings.answers_needed if self.is_single else None
+        return self.found.answers_needed if self.is_single else None
 
     # -- names -------------------------------------------------------------------------------------
 
     def questions(self, indices: Ints, longest: int = LONGEST) -> list[str]:
         """Names of questions, no two alike."""
-        panels = np.searchsorted(self.problem.panel_questions, indices, side="right") - 1
-        return self._names(self.problem.question_ids, indices, panels, longest)
+        return self._names(self.problem.question_ids, indices, self._panels(indices), longest)
+
+    def question_cells(self, indices: Ints) -> list[Name]:
+        """Names of questions as cells, which know the whole name."""
+        return list(map(Name, self.questions(indices), self.questions(indices, WHOLE)))
+
+    def worker_cells(self, indices: Ints) -> list[Name]:
+        """Names of workers as cells, which know the whole name."""
+        return list(map(Name, self.workers(indices), self.workers(indices, WHOLE)))
+
+    def _panels(self, indices: Ints) -> Ints:
+        panels: Ints = np.searchsorted(self.problem.panel_questions, indices, side="right") - 1
+        return panels
 
     def workers(self, indices: Ints, longest: int = LONGEST) -> list[str]:
         """Names of workers, no two alike."""
@@ -156,12 +180,22 @@ class ReportData:
 
     def say_margin(self, value: float) -> str:
         """Write a margin of error in a sentence."""
-        return f"±{percent(value)}" if self.is_relative else f"±{self.say_size(value)}"
+        return f"±{percent(value)}" if self.is_relative else f"±{self.say_length(value)}"
 
     @property
     def typical_margin(self) -> float:
-        """Margin of error of the median question."""
-        return float(np.nanmedian(self.margin))
+        """Margin of error of the median question, those whose truth was given aside."""
+        margin = self.margin[~self.is_gold]
+        return float(np.nanmedian(margin if np.isfinite(margin).any() else self.margin))
+
+    @property
+    def gain(self) -> float:
+        """Share by which the second step is expected to lower the mean squared error, NaN if unknown.
+
+        It is unknown as well where a single question has most of the error: then it says nothing about the others.
+        """
+        v = self.est.second_step.certainty.v
+        return float("nan") if is_dominated(v) else self.est.second_step.expected_gain
 
     @property
     def knows_intervals(self) -> bool:
@@ -208,6 +242,18 @@ class ReportData:
         """Write a length in answer units with two significant digits, so that a small one does not become 0."""
         return f"{float(f'{value:.2g}'):,.10g}"
 
+    def say_value(self, value: float) -> str:
+        """Write a value with its unit in a sentence."""
+        return self.with_unit(self.say(value))
+
+    def say_length(self, value: float) -> str:
+        """Write a length with its unit in a sentence."""
+        return self.with_unit(self.say_size(value))
+
+    def with_unit(self, text: str) -> str:
+        """Add the unit of the answers, where it is known."""
+        return f"{text} {self.unit_name}" if self.unit_name else text
+
     @property
     def digits(self) -> str:
         """Format of values in answer units in tooltips."""
@@ -234,7 +280,7 @@ class ReportData:
     @property
     def unit(self) -> str:
         """Title of an axis in answer units."""
-        return "answer units"
+        return self.unit_name or "answer units"
 
     @property
     def inner_unit(self) -> str:
@@ -244,14 +290,26 @@ class ReportData:
         return f"{self.transform} of the answers" if self.transform else self.unit
 
     @property
+    def basis(self) -> str:
+        """What all numbers rest on, for captions."""
+        return size_in_words(self.problem)
+
+    @property
     def percent(self) -> str:
         """Level of the intervals."""
         return f"{100 * self.est.level:g}%"
 
 
-def named(names: Sequence[str]) -> list[Name]:
-    """Return cells of names."""
-    return [Name(name) for name in names]
+def is_dominated(squares: Floats) -> bool:
+    """Say whether one of several squared errors is larger than all others together.
+
+    Examples
+    --------
+    >>> is_dominated(np.array([1.0, 2.0, 4.0])), is_dominated(np.ones(5))
+    (True, False)
+    """
+    known = squares[np.isfinite(squares)]
+    return len(known) > 1 and bool(known.max() > DOMINANT * known.sum())
 
 
 def percent(share: float) -> str:

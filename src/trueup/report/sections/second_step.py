@@ -20,13 +20,14 @@ from trueup.findings.second_step import printed_and_sandwich
 from trueup.report import chart_parts
 from trueup.report.markup import number
 from trueup.report.page import Figure, PageTable, Section
-from trueup.report.sections.report_data import ReportData, percent
+from trueup.report.sections.report_data import ReportData, is_dominated, percent
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
 
 TITLE = "How much the second step helps"
+FOLD = "For statisticians: expected error by strength of shrinkage"
 POINTS = 81
 REACH = 2.3  # end of the curve, in multiples of the best strength
 FEWEST = 4
@@ -98,7 +99,10 @@ def risk_curve(est: Estimate) -> RiskCurve | None:
 
 
 def second_step_section(data: ReportData) -> Section | None:
-    """Write the section; None where the risk is unknown."""
+    """Write the section; None where the risk is unknown, or rests on a single question."""
+    x = data.est.aggregate.x
+    if is_dominated((x - x.mean()) ** 2) or is_dominated(data.est.second_step.certainty.v):
+        return None
     curve = risk_curve(data.est)
     if curve is None or not np.isfinite([curve.best, curve.ratio(curve.best)]).all():
         return None
@@ -117,7 +121,7 @@ def second_step_section(data: ReportData) -> Section | None:
             f" It is the error against {CONSENSUS}. These estimates aim at the truth instead, so the step is taken "
             "only in part: most crowds have understated differences already."
         )
-    return Section(TITLE, text=text, figures=[_figure(data, curve)])
+    return Section(TITLE, text=text, figures=[_figure(data, curve)], fold=FOLD)
 
 
 def _figure(data: ReportData, curve: RiskCurve) -> Figure:
@@ -154,7 +158,7 @@ def _figure(data: ReportData, curve: RiskCurve) -> Figure:
         )
     if curve.v == curve.psi:
         note += " Without a second estimate of the variance, alpha* is m - 3 by construction."
-    own_gain = data.est.second_step.expected_gain
+    own_gain = data.gain
     if np.ptp(data.est.shrinkage) > SAME:
         note += " The estimate itself shrinks each question according to its own certainty, which the curve cannot show"
         note += (
@@ -162,7 +166,8 @@ def _figure(data: ReportData, curve: RiskCurve) -> Figure:
             if own_gain > gain and not is_truth
             else "."
         )
-    return Figure(title, _chart(curve, strengths, end), note, table)
+    about = f"Expected squared error after shrinkage relative to before, m = {curve.m:,} questions; {data.basis}."
+    return Figure(title, _chart(curve, strengths, end), note, table, about)
 
 
 def _chart(curve: RiskCurve, strengths: dict[str, float], end: float) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from trueup.errors import TrueupError, counted
 from trueup.report import chart_parts
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.parts import Cards
-from trueup.report.sections.report_data import ReportData, brief, percent
+from trueup.report.sections.report_data import ReportData, brief, is_dominated, percent
 from trueup.report.sections.truth_reach import TruthReach
+from trueup.report.sections.worker_rows import isolated
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
@@ -64,8 +65,12 @@ def truth_section(data: ReportData) -> Section | None:
     mse = float((before**2).mean()), float((after**2).mean())
     rmse = float(np.sqrt(mse[0])), float(np.sqrt(mse[1]))
     cards = [
-        (brief(rmse[1]), "root mean squared error", "of the estimates"),
-        (brief(rmse[0]), "before the second step", "root mean squared error of the aggregates"),
+        (data.with_unit(brief(rmse[1])), "root mean squared error", "of the estimates"),
+        (
+            data.with_unit(brief(rmse[0])),
+            "before the second step",
+            "root mean squared error of the aggregates",
+        ),
     ]
     others = f"besides the {int(used.sum()):,} given as gold" if used.any() else "and was not used"
     text = f"The truth of {counted(len(indices), 'question')} is known {others}."
@@ -75,13 +80,19 @@ def truth_section(data: ReportData) -> Section | None:
     if mse[0] > 0:
         change = mse[1] / mse[0] - 1.0
         effect = "The second step changed nothing."
-        if change != 0:
+        if change != 0 and (is_dominated(before**2) or is_dominated(after**2)):
+            worst = data.questions(indices[[int(np.argmax(before**2))]])[0]
+            effect = (
+                f"Most of the squared error comes from a single question ({isolated(worst)}): how it changed says "
+                "little about the others."
+            )
+        elif change != 0:
             word = "lowered" if change < 0 else "raised"
             step = "The second step" + (" with the known truths" if used.any() else "")
             effect = f"{step} {word} the mean squared error by {percent(abs(change))}"
             few = f"; with only {counted(len(indices), 'question')} that may be chance"
             effect += "." if len(indices) >= FEW else f"{few}."
-        text = f"{effect} {text}"
+        text += f" {effect}"
     absolute = float(np.abs(before).mean()), float(np.abs(after).mean())
     rows = list(zip(("aggregate (first step)", "estimate"), mse, rmse, absolute, strict=True))
     columns = ["", "mean squared error", "root mean squared error", "mean absolute error"]
@@ -200,10 +211,14 @@ def _figure(data: ReportData, truth: Floats, indices: Ints, errors: PageTable) -
     title = "On average the estimates are neither too high nor too low."
     if len(indices) > 1 and abs(mean_error) > 2.0 * std_error:
         side = "high" if mean_error > 0 else "low"
-        title = f"On average the estimates are {data.say_size(abs(mean_error))} too {side}."
+        title = f"On average the estimates are {data.say_length(abs(mean_error))} too {side}."
     note = "Points on the dashed line are exactly right."
     if IN_CONSENSUS in shown or IN_TRUTH in shown:
         note += " Bars: the interval for the consensus."
     if total > len(indices):
         note += f" A random sample of {len(indices):,} of {total:,} questions is shown."
-    return Figure(title, {"height": 360, "layer": layers}, note, errors)
+    about = (
+        f"Estimates of {counted(total, 'question')} against known truths, with {data.percent} intervals; "
+        f"{data.basis}."
+    )
+    return Figure(title, {"height": 360, "layer": layers}, note, errors, about)

@@ -11,17 +11,16 @@ from trueup.report import chart_parts
 from trueup.report.page import Figure, Section
 from trueup.report.parts import Fold, Points
 from trueup.report.sections.public_crowds import CROWDS, FAMILIES
-from trueup.report.sections.report_data import ON_AXIS, sentence
+from trueup.report.sections.report_data import IN_TOOLTIP, ON_AXIS, sentence
 from trueup.report.sections.truth_reach import CONSENSUS, TruthReach
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats, Ints
+    from trueup.core.arrays import Ints
     from trueup.report.parts import Part
     from trueup.report.sections.report_data import ReportData
 
 TITLE = "How far the truth may be"
 MOST_SHOWN = 30
-ROOM = 0.03  # free part of a log axis on either side
 ESTIMATE, KNOWN = "estimate", "known truth"
 NOT_BELIEVE = (
     "Where a crowd is unlike those: machines that share their training, such as judges from one family of language "
@@ -137,11 +136,14 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
     if data.truth is not None and np.isfinite(columns["known"]).any():
         names["_known"], hues["_known"] = KNOWN, chart_parts.RED
     rows = chart_parts.records(
-        q=data.questions(indices, ON_AXIS), **columns, answers=data.problem.counts[indices]
+        q=data.questions(indices, ON_AXIS),
+        id=data.questions(indices, IN_TOOLTIP),
+        **columns,
+        answers=data.problem.counts[indices],
     )
     ends = np.concatenate(list(columns.values()))
     positions = {name: chart_parts.position(data, f"value ({data.unit})", name) for name in columns}
-    domain = _domain(data, columns["estimate"], ends)
+    domain = chart_parts.shown_range(data, columns["estimate"], ends)
     for encoding in positions.values():
         encoding["axis"] = chart_parts.side_axis(len(rows))
         if domain is not None:
@@ -183,7 +185,7 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
         mark = chart_parts.dot(60, shape="diamond", **clip)
         layers.append(chart_parts.layer(mark, x=positions["known"], color=hue("_known")))
     tooltip = [
-        chart_parts.name("q", "question"),
+        chart_parts.name("id", "question"),
         chart_parts.quantity("estimate", digits=data.digits),
         chart_parts.quantity("truth_low", f"truth, {data.percent} from", data.digits),
         chart_parts.quantity("truth_high", "to", data.digits),
@@ -202,17 +204,6 @@ def truth_interval_chart(data: ReportData) -> dict[str, Any]:
         "encoding": {"y": {"field": "q", **chart_parts.NAMES_DOWN}, "tooltip": tooltip},
         "layer": layers,
     }
-
-
-def _domain(data: ReportData, values: Floats, ends: Floats) -> list[float] | None:
-    """Return the part of the axis to show; None: all, as the chart chooses."""
-    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
-    if not data.transform:
-        return chart_parts.central_range(values, ends)
-    if data.in_logarithms and 0 < low < high:
-        room = (high / low) ** ROOM
-        return [low / room, high * room]
-    return None
 
 
 def _figure(data: ReportData, reach: TruthReach) -> Figure:
@@ -240,4 +231,10 @@ def _figure(data: ReportData, reach: TruthReach) -> Figure:
         note += " What lies far out is cut off."
     if data.is_gold.any():
         note += " Questions whose truth was given are left out."
-    return Figure(title, chart, note)
+    kinds = (
+        "intervals for the truth"
+        if reach.merged
+        else "intervals for the consensus and for the truth"
+    )
+    about = f"{data.percent} {kinds} of {counted(len(chart['data']['values']), 'question')}; {data.basis}."
+    return Figure(title, chart, note, about=about)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import counted
-from trueup.report.sections.report_data import sentence
+from trueup.pipeline.outlook import MORE
+from trueup.report.sections.report_data import percent, sentence
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from trueup.report.sections.report_data import ReportData
 
 CONSENSUS = "what infinitely many such workers would say"
-SMALL_FACTOR = 2.0
+SMALL_FACTOR, NEAR = 2.0, 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +89,25 @@ class TruthReach:
     @property
     def reach_words(self) -> str:
         """Half the width of the interval for the truth."""
-        sign = "" if self.data.in_logarithms else "±"
+        sign = "" if self.data.in_logarithms and not self.is_percent(self.half_width) else "±"
         return f"{sign}{self._say(self.half_width)}"
 
     def _say(self, value: float) -> str:
-        return f"a factor of {self.size(value)}" if self.data.in_logarithms else self.size(value)
+        size = self.size(value)
+        if self.is_percent(value):
+            return size
+        return f"a factor of {size}" if self.data.in_logarithms else self.data.with_unit(size)
 
     def size(self, value: float) -> str:
-        """Write a distance in answer units, or a factor without that word; small factors have a digit more."""
+        """Write a distance in answer units, or a factor without that word; one near 1 is a percentage."""
+        if self.is_percent(value):
+            return percent(value - 1.0)
         small = self.data.in_logarithms and value < SMALL_FACTOR
         return f"{value:.3g}" if small else self.data.say_size(value)
+
+    def is_percent(self, value: float) -> bool:
+        """Whether a distance is a factor so near to 1 that a percentage is easier to read."""
+        return self.data.in_logarithms and value < NEAR
 
     @property
     def scatter_words(self) -> str:
@@ -143,4 +153,13 @@ class TruthReach:
     @property
     def next_gold(self) -> str:
         """What more known truths would bring, as a sentence; empty where that is unknown."""
-        return sentence(self.outlook.next_gold).replace("± ", "±")
+        then = self.outlook.next_half_width
+        if not (np.isfinite(then) and self.is_percent(self.half_width)):
+            return sentence(self.outlook.next_gold).replace("± ", "±")
+        now, later = self.size(self.half_width), self.size(then)
+        more = "more known truths" if self.outlook.n_gold else "known truths"
+        if now == later:
+            return f"{MORE} {more} would hardly narrow the interval for the truth."
+        return (
+            f"{MORE} {more} would narrow the interval for the truth from ±{now} to about ±{later}."
+        )

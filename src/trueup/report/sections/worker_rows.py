@@ -50,7 +50,12 @@ class WorkerRows:
     def variance(self) -> Floats:
         """Variance of the errors on the scale on which answers were combined, NaN where unknown."""
         variance: Floats = self.est.worker_columns["variance"]
-        return variance
+        if self.table is None or self.table.n_suspicious is None:
+            return variance
+        # Of those who slipped: without the slips, as far as the first step has not left them out itself.
+        return np.where(
+            self.table.n_suspicious > 0, np.fmin(variance, self.table.variance), variance
+        )
 
     @property
     def in_logarithms(self) -> bool:
@@ -139,11 +144,13 @@ class WorkerRows:
 
     @cached_property
     def to_look_at(self) -> Ints:
-        """Workers there is a reason to look at, those with most answers first."""
+        """Workers there is a reason to look at, those to do something about first."""
         if self.table is None:
             workers = np.array([i for i, texts in enumerate(self.remarks) if texts], dtype=np.int64)
         else:
-            workers = np.union1d(self.table.remarkable, np.flatnonzero(self.dominant))
+            table = self.table.remarkable
+            dominant = np.flatnonzero(self.dominant)
+            return np.concatenate([dominant[~np.isin(dominant, table)], table])
         order: Ints = workers[np.argsort(-self.count[workers], kind="stable")].astype(np.int64)
         return order
 

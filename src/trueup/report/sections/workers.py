@@ -12,6 +12,7 @@ from trueup.report.markup import Rounded, decimals
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.sections.report_data import (
     HALF,
+    IN_TOOLTIP,
     MOST_DRAWN,
     MOST_ROWS,
     ON_AXIS,
@@ -19,17 +20,19 @@ from trueup.report.sections.report_data import (
     ReportData,
     brief,
     extremes,
-    named,
 )
 from trueup.report.sections.worker_rows import CLEAR, WorkerRows
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
 
+LEVEL = "95%"  # of intervals of typical errors and biases
 ORDINARY, LOOK_AT = "other workers", "to look at"
+HUES = {ORDINARY: chart_parts.BLUE, LOOK_AT: chart_parts.RED}
+SHAPES = {ORDINARY: "circle", LOOK_AT: "diamond"}
 DOWN = {"field": "w", **chart_parts.NAMES_DOWN}
-REMOVED = "The first step removed biases."
-REMOVED_BEFORE = "Biases were removed before the first step."
+REMOVED = "The estimates are corrected for these biases."
+REMOVED_BEFORE = "The answers were corrected for these biases before they were combined."
 NOT_REMOVED = (
     "Biases are shown here but were not removed from the estimates; bias=True removes them."
 )
@@ -75,6 +78,7 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
     flagged = np.isin(indices, workers.to_look_at)
     rows = chart_parts.records(
         w=data.workers(indices, ON_AXIS),
+        id=data.workers(indices, IN_TOOLTIP),
         error=deviation,
         low=low,
         high=high,
@@ -89,15 +93,15 @@ def workers_chart(data: ReportData, workers: WorkerRows) -> dict[str, Any]:
         "scale": {"zero": True},
         "axis": chart_parts.side_axis(len(rows)),
     }
-    kinds = [ORDINARY, LOOK_AT]
+    kinds = [kind for kind, some in ((ORDINARY, ~flagged), (LOOK_AT, flagged)) if some.any()]
     hue, shape = (
-        chart_parts.category("look", kinds, values)
-        for values in ([chart_parts.BLUE, chart_parts.RED], ["circle", "diamond"])
+        chart_parts.category("look", kinds, [values[kind] for kind in kinds])
+        for values in (HUES, SHAPES)
     )
     tooltip = [
-        chart_parts.name("w", "worker"),
+        chart_parts.name("id", "worker"),
         chart_parts.quantity("error", digits=chart_parts.DIGITS),
-        *chart_parts.interval_tooltip(data.percent, chart_parts.DIGITS),
+        *chart_parts.interval_tooltip(LEVEL, chart_parts.DIGITS),
         chart_parts.quantity("weight", digits=".1%"),
         chart_parts.quantity("answers"),
         chart_parts.name("flag", "remarks"),
@@ -134,7 +138,7 @@ def _error_figure(data: ReportData, workers: WorkerRows) -> Figure:
     best, worst = float(errors.min()), float(errors.max())
 
     def say(error: float) -> str:
-        return f"{error:,.0f}% of the value" if data.in_logarithms else brief(error)
+        return f"{error:,.0f}% of the value" if data.in_logarithms else data.with_unit(brief(error))
 
     if len(errors) == 1:
         title = f"The worker's typical error is {say(best)}."
@@ -147,13 +151,17 @@ def _error_figure(data: ReportData, workers: WorkerRows) -> Figure:
             f"The median worker's typical error is {say(workers.typical)}; the best worker's is {say(best)}, the worst "
             f"worker's {say(worst)}."
         )
-    note = "Bar: interval of the typical error. Dashed line: the median worker."
+    note = f"Bar: {LEVEL} interval of the typical error. Dashed line: the median worker."
     if len(errors) > MOST_DRAWN:
         note = (
             f"Of {len(errors):,} workers, the {HALF} with the largest errors and the {HALF} others with the most "
             f"answers are shown. {note}"
         )
-    return Figure(title, workers_chart(data, workers), note)
+    about = (
+        f"Typical errors (standard deviations) of {counted(len(errors), 'worker')} with {LEVEL} intervals; "
+        f"{data.basis}."
+    )
+    return Figure(title, workers_chart(data, workers), note, about=about)
 
 
 def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
@@ -189,14 +197,20 @@ def _bias_figure(data: ReportData, workers: WorkerRows) -> Figure:
         ],
     }
     clear = int((np.abs(workers.bias) > CLEAR * np.nan_to_num(workers.bias_error)).sum())
-    title = f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly answer too high or too low on average."
+    answer = "answers" if clear == 1 else "answer"
+    title = (
+        f"{clear:,} of {counted(len(workers.bias), 'worker')} clearly {answer} too high or too low on average."
+        if clear
+        else "No worker clearly answers too high or too low on average."
+    )
     note = (
-        "Bar: interval of the bias. The bias of a worker with few answers is assumed to be small until there is more "
-        f"evidence. {_removal(data, workers)}"
+        f"Bar: {LEVEL} interval of the bias. The bias of a worker with few answers is assumed to be small until there "
+        f"is more evidence. {_removal(data, workers)}"
     )
     if len(known) > len(order):
         note += f" The {len(order)} largest of {len(known):,} are shown."
-    return Figure(title, spec, note)
+    about = f"Biases of {counted(len(known), 'worker')} with {LEVEL} intervals; {data.basis}."
+    return Figure(title, spec, note, about=about)
 
 
 def _unit(data: ReportData) -> str:
@@ -234,7 +248,7 @@ def worker_table(data: ReportData, workers: WorkerRows) -> PageTable:
         return [Rounded(value, places) for value in values[indices].tolist()]
 
     columns: dict[str, list[Any]] = {
-        "worker": list(named(data.workers(indices))),
+        "worker": list(data.worker_cells(indices)),
         "weight %": list(rounded(100.0 * workers.weight, 1)),
         "typical error %" if data.in_logarithms else "typical error": list(
             rounded(workers.deviation)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trueup.errors import MissingExtra, TrueupError
-from trueup.report.page import Section, write_page
+from trueup.errors import MissingExtra, TrueupError, counted
+from trueup.report.page import MARKS, Section, write_page
 from trueup.study.paper.alpha import alpha_table
 from trueup.study.paper.cells import (
     constant_truth,
@@ -28,10 +30,12 @@ from trueup.study.paper.partition import trade_off
 from trueup.study.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
-__all__ = ["PARTS", "run"]
+    from trueup.report.page import Holds
+
+__all__ = ["PARTS", "PaperStudy", "run"]
 
 PARTS: tuple[Callable[[Context], Section], ...] = (
     table_one,
@@ -54,6 +58,43 @@ INTRO = (
     "step lowers the mean squared error. psi_H is the variance estimate as printed, about n times too large; psi_H/n "
     "and the plug-in variance are probably what was meant."
 )
+PREVIEW = (
+    " A first look at a few sizes with few samples: run it in full before you quote a verdict."
+)
+
+
+@dataclass(frozen=True)
+class PaperStudy:
+    """What came out of a run.
+
+    Attributes
+    ----------
+    page : Path
+        The page that was written.
+    quick : bool
+        Whether it was a small version, as a preview.
+    verdicts : dict
+        For the title of each part whether its statement holds: True, False, None (in part) or "not run".
+    missing : dict
+        Why a part could not run, by title; a part that was left out on request is not among them.
+    """
+
+    page: Path
+    quick: bool
+    verdicts: Mapping[str, Holds]
+    missing: Mapping[str, str]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Titles of the parts that were run and whose statement does not hold."""
+        return tuple(title for title, holds in self.verdicts.items() if holds is False)
+
+    def __str__(self) -> str:
+        """Count the verdicts in one line."""
+        counts = Counter(MARKS[holds][2] for holds in self.verdicts.values())
+        parts = [f"{words}: {counts[words]}" for _, _, words in MARKS.values() if counts[words]]
+        run = "Quick run, few samples" if self.quick else "Full run"
+        return f"{run}, {counted(len(self.verdicts), 'statement')} ({', '.join(parts)})."
 
 
 def run(
@@ -61,10 +102,11 @@ def run(
     *,
     quick: bool = False,
     data: str | None = None,
+    without_data: bool = False,
     samples: int | None = None,
     seed: int = 0,
     progress: bool = True,
-) -> Path:
+) -> PaperStudy:
     """Run the study, and write its page and tables.
 
     Parameters
@@ -75,6 +117,8 @@ def run(
         Run a small version, as a preview.
     data : path, optional
         Folder with the real data sets, see `trueup.datasets.load`.
+    without_data : bool
+        Leave out what needs the real data sets.
     samples : int, optional
         Number of panels of a cell; default 1,000 (quick: 50).
     seed : int
@@ -91,24 +135,23 @@ def run(
         repeats=4000 if quick else 100_000,
         quick=quick,
         data=data,
+        without_data=without_data,
         seed=seed,
         progress=progress,
     )
-    sections, times = [], []
+    sections, times, missing = [], [], {}
     for part in PARTS:
         start = time.perf_counter()
-        try:
-            sections.append(part(context))
-        except TrueupError as error:
-            if part not in REAL and part is not trade_off:
-                raise
-            sections.append(
-                Section(
-                    title=_title(part),
-                    verdict=f"Not run: {error}",
-                    text="The data are not available.",
-                )
-            )
+        if part in REAL and without_data:
+            sections.append(_not_run(part, "left out, as it was asked for."))
+        else:
+            try:
+                sections.append(part(context))
+            except TrueupError as error:
+                if part not in REAL and part is not trade_off:
+                    raise
+                sections.append(_not_run(part, f"the data are not available. {error}"))
+                missing[sections[-1].title] = str(error)
         times.append((_title(part), time.perf_counter() - start))
         if progress:
             sys.stderr.write(f"{times[-1][0]}: {times[-1][1]:.1f} s\n")
@@ -116,15 +159,23 @@ def run(
     write_table(rows, folder / "cells.csv")
     with contextlib.suppress(MissingExtra):  # only if pyarrow is installed
         write_table(rows, folder / "cells.parquet")
-    footer = "Seconds by part: " + ", ".join(f"{name} {took:.0f}" for name, took in times) + "."
-    return write_page(
-        folder / "index.html",
-        title="Empirical Bayes for truth discovery: the paper, recomputed",
-        intro=INTRO,
-        sections=sections,
-        footer=footer,
+    verdicts = {section.title: section.holds for section in sections}
+    result = PaperStudy(folder / "index.html", quick, verdicts, missing)
+    seconds = "Seconds by part: " + ", ".join(f"{name} {took:.0f}" for name, took in times) + "."
+    mark = " (quick run)" if quick else ""
+    write_page(
+        result.page,
+        title=f"Empirical Bayes for truth discovery: the paper, recomputed{mark}",
+        intro=f"{INTRO}\n\n{result}{PREVIEW if quick else ''}",
+        sections=[replace(section, title=f"{section.title}{mark}") for section in sections],
+        footer=f"{seconds}\n\n{result}",
     )
+    return result
+
+
+def _not_run(part: Callable[[Context], Section], why: str) -> Section:
+    return Section(title=_title(part), verdict=f"Not run: {why}", holds="not run")
 
 
 def _title(part: Callable[[Context], Section]) -> str:
-    return part.__name__.replace("_", " ")
+    return part.__name__.replace("_", " ").capitalize()

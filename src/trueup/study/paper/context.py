@@ -46,6 +46,8 @@ class Context:
         Number of panels of a cell; a fifth of that for KDEm.
     repeats : int
         Number of samples for figures with a closed form.
+    without_data : bool
+        Whether to leave out what needs the real data sets.
     """
 
     out: Path
@@ -53,6 +55,7 @@ class Context:
     repeats: int = 100_000
     quick: bool = False
     data: str | None = None
+    without_data: bool = False
     seed: int = 0
     progress: bool = True
     cells: list[StudyCell] = field(default_factory=list)

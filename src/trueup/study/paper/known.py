@@ -54,7 +54,8 @@ def table_one(context: Context) -> Section:  # noqa: ARG001  all parts have one 
         title="Table 1: known competence",
         claim="BLUE beats the average, and EbBlue beats BLUE: losses 9.41, 8.22, 6.68.",
         verdict=(
-            f"The order holds: {losses['AVG']:.2f}, {losses['BLUE']:.2f}, {losses['EbBlue']:.2f}. The printed EbBlue "
+            f"The order {'holds' if holds else 'does not hold'}: "
+            f"{losses['AVG']:.2f}, {losses['BLUE']:.2f}, {losses['EbBlue']:.2f}. The printed EbBlue "
             "row does not follow from equation (1); its numbers come out if the loss of BLUE is averaged in as a fifth "
             "question."
         ),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PARTS = (1, 2, 4, 5, 8, 10)
 WORKERS, QUESTIONS = 5, 40
 METHOD = "mean"
+BY_ESTIMATE = ", by estimate"
 
 
 def trade_off(context: Context) -> Section:
@@ -32,7 +33,7 @@ def trade_off(context: Context) -> Section:
         Synthetic("truth N(0, 25)", {"truth_scale": 5.0}),
         Synthetic("three clusters", {"truth": "clustered"}),
     ]
-    if not context.quick:
+    if not context.quick and not context.without_data:
         sources.append(context.real("pies"))
     rows: list[dict[str, Any]] = []
     for source in sources:
@@ -59,22 +60,21 @@ def trade_off(context: Context) -> Section:
                     }
                 )
     gain = {row["cut"]: [r["ratio"] for r in rows if r["cut"] == row["cut"]] for row in rows}
-    by_estimate = {name: values for name, values in gain.items() if name.endswith("by estimate")}
-    helped = [name for name, values in by_estimate.items() if min(values[1:]) < values[0] - 0.01]
+    helped = [name for name, values in gain.items() if min(values[1:]) < values[0] - 0.01]
+    by_truth = [name for name in helped if name.endswith("by truth")]
+    by_estimate = [name.removesuffix(BY_ESTIMATE) for name in helped if name.endswith(BY_ESTIMATE)]
+    cuts = len(gain) // 2
     return Section(
         title="Many questions or uniform ones",
         claim="Cutting the questions into uniform parts trades the number of questions for similarity.",
         verdict=(
-            f"Parts cut by the truth, which nobody knows, help. Parts cut by the estimate, as in practice, help in "
-            f"{len(helped)} of {len(by_estimate)} cases"
-            + (
-                f" ({', '.join(name.removesuffix(', by estimate') for name in helped)})"
-                if helped
-                else ""
-            )
+            f"Parts cut by the truth, which nobody knows, help in {len(by_truth)} of {cuts} cases. Parts cut by the "
+            f"estimate, as in practice, help in {len(by_estimate)} of {cuts} cases"
+            + (f" ({', '.join(by_estimate)})" if by_estimate else "")
             + ": noise decides which part a question belongs to, and shrinking toward that part keeps the noise."
         ),
-        holds=None,
+        # Where nothing helps there is nothing to trade; where all helps there is no catch.
+        holds=len(by_estimate) == cuts or (None if by_truth else False),
         text=f"Plain mean of {WORKERS} workers, plug-in variance, positive part, in each part separately.",
         figures=[
             Figure(
