@@ -21,7 +21,7 @@ LAYERS = (
     ("pipeline",),
     ("findings",),
     ("result",),
-    ("_estimate", "_update", "_compare", "_diagnose"),
+    ("_estimate", "_update", "_compare", "_diagnose", "_rank", "ranking"),
     ("datasets", "report"),
     ("study",),
     ("disk", "spark"),

@@ -47,6 +47,8 @@ class LabelledMean:
         Mean of label minus score, and its variance.
     alone : float
         Variance of the mean of the labels alone.
+    of_others : float
+        Part of the variance that comes from the items without a label.
     """
 
     value: float
@@ -57,6 +59,7 @@ class LabelledMean:
     rectifier: float
     rectifier_variance: float
     alone: float
+    of_others: float
 
     @property
     def std_error(self) -> float:
@@ -72,6 +75,18 @@ class LabelledMean:
     def effective_labels(self) -> float:
         """Number of labels that would say as much on their own."""
         return self.labels * self.alone / self.variance if self.variance > 0 else np.inf
+
+    @property
+    def labels_to_halve(self) -> int | None:
+        """Number of further labels that would halve the interval; None where there are not that many items."""
+        if self.variance == 0:
+            return 0
+        goal = self.variance / 4
+        ways = [self.labels * self.alone / goal]  # by labels alone
+        if goal > self.of_others:
+            ways.append(self.labels * (self.variance - self.of_others) / (goal - self.of_others))
+        more = int(np.ceil(min(ways) - 1e-9)) - self.labels
+        return more if more <= self.others else None
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the ends of the interval."""
@@ -100,9 +115,8 @@ def labelled_mean(label: Floats, score: Floats) -> LabelledMean | None:
         return None
     power = tuning(h, t, score, others)
     value = float((h - power * t).mean()) + (power * float(other.mean()) if others else 0.0)
-    variance = float((h - power * t).var(ddof=1)) / n
-    if power > 0:
-        variance += power**2 * (float(other.var(ddof=1)) if others > 1 else 0.0) / others
+    of_others = power**2 * float(other.var(ddof=1)) / others if power > 0 else 0.0
+    variance = float((h - power * t).var(ddof=1)) / n + of_others
     gap = h - t
     return LabelledMean(
         value,
@@ -113,6 +127,7 @@ def labelled_mean(label: Floats, score: Floats) -> LabelledMean | None:
         float(gap.mean()),
         float(gap.var(ddof=1)) / n,
         float(h.var(ddof=1)) / n,
+        of_others,
     )
 
 

@@ -151,7 +151,7 @@ def mean_over_items(
     off: Floats = (by_item - value) / n
     if cluster is not None:
         _, unit = np.unique(cluster[items], return_inverse=True)
-        off = np.bincount(unit, off)
+        off = np.bincount(unit, weights=off).astype(np.float64)
         units = len(off)
     items_vary = units / (units - 1) * float(off @ off) if units > 1 else np.nan
     h = np.bincount(i, share) / n
