@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -14,7 +15,16 @@ from trueup.core.keywords import check_names, signature_with
 from trueup.core.parameters import one_of, yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
-from trueup.errors import AnswersError, TrueupError, counted, missing_column, option, quoted
+from trueup.errors import (
+    AnswersError,
+    Mention,
+    TrueupError,
+    counted,
+    missing_column,
+    option,
+    options,
+    quoted,
+)
 from trueup.io.columns import IdNames
 from trueup.io.question_data import QuestionDataRequest
 from trueup.io.question_data.tables import column_names
@@ -26,6 +36,8 @@ from trueup.ranking.standings import Standings
 from trueup.request import KEYWORDS, Request
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trueup.algorithms.registry import Method
     from trueup.core.arrays import Ints
     from trueup.request import RankKeywords
@@ -112,7 +124,8 @@ def rank(
     given: dict[str, Any] = {**keywords, "question": layout.columns}
     request = Request.of("rank", scores, method=method, shrink="none", transform="none", **given)
     with Progress("rank", 3, shown=progress) as bar:
-        data = read_answers(scores, request)
+        with layout.advice():
+            data = read_answers(scores, request)
         bar.step("scores read")
         return rank_answers(
             data, scores, layout, request,
@@ -167,6 +180,31 @@ class Layout(NamedTuple):
     def names_question(self) -> bool:
         """Whether item and system together name a question."""
         return isinstance(self.by, str) and isinstance(self.item, str)
+
+    @contextmanager
+    def advice(self) -> Iterator[None]:
+        """Let errors about columns advise the keywords of `rank`: the caller named no question."""
+        try:
+            yield
+        except AnswersError as error:
+            parts = getattr(error.remedy, "parts", ())
+            asked = [
+                part for part in parts if isinstance(part, Mention) and part.name == "question"
+            ]
+            if not asked or not self.names_question:
+                raise
+            roles = ("item", "by", "run")
+            better = asked[0].value if isinstance(asked[0].value, list) else []
+            pairs = zip(roles, self.columns, better, strict=False)
+            likely = {role: name for role, given, name in pairs if given != name}
+            remedy = (
+                "Did you mean " + options(likely) + "?"
+                if likely
+                else "Name the columns of systems and items: "
+                + options({"by": ..., "item": ...})
+                + "."
+            )
+            raise error.advised(remedy) from error.__cause__
 
 
 def _several(question: Any) -> list[Any]:

@@ -116,9 +116,13 @@ def _rest(ranking: Ranking, rest: list[int]) -> str:
     """Say what is known about the systems that do not lead."""
     inside = [pair for pair in ranking.standings.clearly_better if set(pair) <= set(rest)]
     if len(rest) == 1:
-        return f"; {name(ranking, rest[0])} is clearly behind"
+        ahead = {one for one, two in ranking.standings.clearly_better if two == rest[0]}
+        leading = [s for s in ranking.standings.order.tolist() if s in ahead]
+        return f"; {name(ranking, rest[0])} is clearly behind {_names(ranking, leading)}"
     if not inside:
-        return f"; {_names(ranking, rest)} cannot be told apart"
+        return (
+            f"; {_names(ranking, rest)} are clearly behind some of them, and cannot be told apart"
+        )
     worse: dict[int, list[int]] = {}
     for better, behind in inside:
         worse.setdefault(better, []).append(behind)
@@ -128,7 +132,7 @@ def _rest(ranking: Ranking, rest: list[int]) -> str:
         if better in worse
     ]
     more = f" and {len(parts) - PAIRS} more" if len(parts) > PAIRS else ""
-    return f"; behind, {'; '.join(parts[:PAIRS])}{more}"
+    return f"; of the others, {'; '.join(parts[:PAIRS])}{more}"
 
 
 def systems_table(ranking: Ranking) -> list[str]:
@@ -301,7 +305,7 @@ def favoured(ranking: Ranking) -> list[str]:
             f"{who} {verb} {name(ranking, int(systems[k]))} by {abs(effect):.2g} ± {error:.1g} (standard error)."
         )
     more = len(judges) - JUDGES
-    return [*lines, *([f"... and {more} more judges and systems"] if more > 0 else [])]
+    return [*lines, *([f"... and {counted(more, 'more such effect')}"] if more > 0 else [])]
 
 
 def additions(ranking: Ranking) -> list[str]:
