@@ -32,7 +32,7 @@ from trueup.io.table import CompositeIds, Ids, Table
 from trueup.ranking.judges import judge_weights
 from trueup.ranking.ranking import Ranking
 from trueup.ranking.scores import Scores
-from trueup.ranking.standings import Standings
+from trueup.ranking.standings import Standings, balanced
 from trueup.request import KEYWORDS, Request
 
 if TYPE_CHECKING:
@@ -269,6 +269,8 @@ def rank_answers(
         cluster=clusters,
         labels=known,
     )
+    table = balanced(table)
+    weights = replace(weights, weight=table.weight / max(float(table.weight.sum()), 1e-300))
     standings = Standings(table, request.plan.level, fixed, sign, run_variance, runs)
     return Ranking(
         standings, systems, data.worker_ids, weights, tuple(notes), origin.kind, data.names

@@ -26,7 +26,8 @@ def plain(y: np.ndarray, w: np.ndarray) -> tuple[float, float, float, float, flo
     b = np.where(share > 0, share * (np.nan_to_num(y) - d[:, None]) / n, 0.0)
     k = (h**2).sum() / (c**2).sum()
     noise = k * (b.sum(axis=0) ** 2).sum()
-    return mean, items, max(noise - k * (b**2).sum(), 0.0), noise, 1 / (h**2).sum() - 1
+    freedom = (c**2).sum() ** 2 / ((c @ c) ** 2).sum()
+    return mean, items, max(noise - k * (b**2).sum(), 0.0), noise, freedom
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])

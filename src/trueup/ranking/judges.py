@@ -1,7 +1,8 @@
 """The judges: how much each of them counts, and which systems they favour.
 
 Weights are those of the first step over all pairs of item and system, without the second step: averages of shrunk
-questions are pulled toward each other, and differences of systems would come out too small.
+questions are pulled toward each other, and differences of systems would come out too small. `balanced` then makes them
+weights for averages over many items.
 
 A judge favours a system by how much its scores exceed those of the other judges, relative to what the same judge does
 on the other systems of the same item: a strict judge, and a judge who is strict on one item, favours nobody. Effects

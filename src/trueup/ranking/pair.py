@@ -14,7 +14,8 @@ otherwise (`Vj`): a judge-by-system effect is the same on every item, so more it
 
 `B_i` is the judge's effect as far as it differs from the panel's, `C` what the panel's own mean takes from it, and the
 sum of squares of single `b_pi` what noise alone would add to it. For judges like these the variance is `Vp + Vj` with
-Satterthwaite's degrees of freedom, for these very judges `Vp` with `P - 1`.
+Satterthwaite's degrees of freedom, `(Vp + Vj)^2 / (Vp^2/(P-1) + Vi^2/f)` with `f = tr(C^2)^2 / tr(C^4)`, which is J - 1
+for judges who count alike and less the more their weights differ; for these very judges it is `Vp` with `P - 1`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class MeanDifference:
     judge_noise : float
         Sum behind the degrees of freedom of the judges (`Vi`).
     judge_df : float
-        Degrees of freedom of the judges: their effective number less one.
+        Degrees of freedom of the judges: their number less one where they count alike.
     units : int
         Number of clusters of items, or of items where there are none.
     """
@@ -167,7 +168,9 @@ def mean_over_items(
     k = size / norm
     noise = k * float(effect @ effect)
     between = k * max(float(effect @ effect) - float(b @ b), 0.0)
-    return MeanDifference(value, n, len(judges), items_vary, between, noise, 1 / size - 1, units)
+    squared = taken @ taken
+    freedom = norm**2 / float(squared.data @ squared.data)
+    return MeanDifference(value, n, len(judges), items_vary, between, noise, freedom, units)
 
 
 def holm(p: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -174,6 +174,22 @@ class Standings:
         """Median number of items that two systems share."""
         counts = [self.difference(*pair).judged.items for pair in self.pairs]
         return float(np.median(counts)) if counts else 0.0
+
+
+def balanced(scores: Scores) -> Scores:
+    """Return the scores with weights for averages over many items.
+
+    The first step weighs judges by the noise of single scores, which more items average out; how a judge favours
+    systems they do not. With `v_js` the variance of the latter, `v` that of what is left of a score and P items, a
+    judge of weight w (1 on average) has the variance `v_js + v/(w P)` in a mean, and counts by its inverse.
+    """
+    before = Standings(scores, 0.95, fixed=False, sign=1, run_variance=0.0, runs=1.0)
+    found, positive = before.components, scores.weight > 0
+    if not found.judges_by_systems > 0 or not found.rest >= 0 or not positive.any():
+        return scores
+    weight = scores.weight / scores.weight[positive].mean()
+    noise = found.rest / (np.maximum(weight, 1e-12) * before.typical_items)
+    return replace(scores, weight=np.where(positive, 1.0 / (found.judges_by_systems + noise), 0.0))
 
 
 def _not_negative(value: float) -> float:
