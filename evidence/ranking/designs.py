@@ -11,6 +11,7 @@ from trueup.algorithms import Native
 from trueup.algorithms.driver import run
 from trueup.answers.answers import Answers
 from trueup.ranking.scores import Scores
+from trueup.ranking.standings import balanced
 from trueup.variance.bias import estimate_biases
 
 if TYPE_CHECKING:
@@ -24,13 +25,28 @@ BEST, WORST = 0.5, 1.5
 
 @dataclass(frozen=True)
 class Design:
-    """Numbers of judges, items and systems, how partial judges are, and the share of scores that are missing."""
+    """A panel to draw.
+
+    Attributes
+    ----------
+    judges, items : int
+        How many there are.
+    partial : float
+        Standard deviation of how judges favour systems.
+    missing : float
+        Share of the scores that are missing.
+    systems : int
+        Number of systems.
+    gap : float
+        How much better the first system is than the others, which are equal.
+    """
 
     judges: int
     items: int
     partial: float
     missing: float = 0.0
     systems: int = 2
+    gap: float = 0.0
 
     @property
     def name(self) -> str:
@@ -56,7 +72,7 @@ class Draw:
 
 
 def draw(design: Design, rng: np.random.Generator, family: int = 0, shared: float = 0.0) -> Draw:
-    """Draw a panel whose systems are all equally good.
+    """Draw a panel.
 
     Parameters
     ----------
@@ -88,10 +104,12 @@ def draw(design: Design, rng: np.random.Generator, family: int = 0, shared: floa
         + favours[:, None, :]
         + noise * errors(s, p)
     )
+    y[0] += design.gap
     if design.missing:
         gone = rng.random(y.shape) < design.missing
         gone[..., 0] &= ~gone.all(axis=2)  # somebody scored everything
         y[gone] = np.nan
+    favours[0] += design.gap
     return Draw(y, favours)
 
 
@@ -100,19 +118,21 @@ def weighted(draws: list[Draw]) -> tuple[Floats, Floats]:
     matrices = np.stack([each.y.reshape(-1, each.y.shape[2]).T for each in draws])
     answers = Answers.from_matrix(matrices)
     shape = (len(draws), matrices.shape[1])
-    return run(Native(), answers).weight.reshape(shape), estimate_biases(answers).value.reshape(shape)
+    return run(Native(), answers).weight.reshape(shape), estimate_biases(answers).value.reshape(
+        shape
+    )
 
 
 def scores_of(each: Draw, weight: Floats, bias: Floats) -> Scores:
     """Return the scores of a panel; nobody is pooled."""
     system, item, judge = np.nonzero(~np.isnan(each.y))
     group: Ints = np.arange(each.y.shape[2])
-    return Scores.of(
-        system, item, judge, each.y[system, item, judge], group=group, weight=weight, bias=bias
-    )
+    value = each.y[system, item, judge]
+    scores = Scores.of(system, item, judge, value, group=group, weight=weight, bias=bias)
+    return balanced(scores)
 
 
-def frame_of(each: Draw) -> dict[str, Floats]:
+def frame_of(each: Draw) -> dict[str, Floats | Ints]:
     """Return a panel as a table."""
     system, item, judge = np.nonzero(~np.isnan(each.y))
     return {"item": item, "system": system, "judge": judge, "score": each.y[system, item, judge]}
