@@ -73,14 +73,14 @@ def coverage(context: Context) -> Section:
         title=f"Judges like these: {like.mean():.1%} on average, {like.min():.1%} at worst",
         verdict=(
             f"These judges: {these.mean():.1%} on average, {these.min():.1%} at worst. Target: 93% to 97% on average "
-            f"for both, no cell of judges like these below 90%. The mean difference over all cells is {bias:+.1f} standard "
-            "errors from the true one; target: at most 2."
+            "for both, no cell of judges like these below 90%. The mean difference over all cells is "
+            f"{bias:+.1f} standard errors from the true one; target: at most 2."
         ),
         holds=bool(holds and abs(bias) <= 2),
         text=(
             f"{context.samples} panels per cell of two equal systems. Weights and biases are those of the native "
-            "method over all panels of a cell at once; means, variances and intervals are those of `trueup.rank`. Judges are "
-            "partial: they favour systems with the standard deviation shown."
+            "method over all panels of a cell at once; means, variances and intervals are those of `trueup.rank`. "
+            "Judges are partial: they favour systems with the standard deviation shown."
         ),
         tables=[
             PageTable(

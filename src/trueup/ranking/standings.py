@@ -69,8 +69,12 @@ class Standings:
 
     @cached_property
     def order(self) -> Ints:
-        """The systems by number, the best first; those without a mean last."""
-        value = np.array([mean.value for mean in self.means])
+        """The systems by number, the best first; those without a mean last.
+
+        Where some systems have no labels, the judges put them in order: means on two scales have none.
+        """
+        labelled = all(mean.labelled is not None for mean in self.means)
+        value = np.array([mean.value if labelled else mean.judged.value for mean in self.means])
         order: Ints = np.argsort(
             np.where(np.isnan(value), np.inf, -self.sign * value), kind="stable"
         )
