@@ -508,6 +508,12 @@ def test_pseudonyms() -> None:
     assert set(rows(ranking.judges)["judge"]) == {f"worker {k}" for k in range(1, 5)}
 
 
+def test_keywords_of_the_second_step_are_not_known() -> None:
+    options: dict[str, Any] = {"shrink": "none"}
+    with pytest.raises(TypeError, match="shrink"):
+        trueup.rank(table(panel()), by="model", item="sample_id", **options)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -528,5 +534,3 @@ def test_pseudonyms() -> None:
 def test_what_cannot_be_used(options: dict[str, Any], said: str) -> None:
     with pytest.raises(trueup.TrueupError, match=said):
         trueup.rank(table(panel()), **{"by": "model", "item": "sample_id", **options})
-    with pytest.raises(TypeError, match="shrink"):
-        trueup.rank(table(panel()), by="model", item="sample_id", shrink="none")

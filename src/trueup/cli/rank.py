@@ -31,6 +31,7 @@ def rank(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     differences: Path | None = None,
     judges_out: Path | None = None,
+    report: Path | None = None,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: RankOptions | None = None,
 ) -> None:
@@ -76,22 +77,25 @@ def rank(
         Where the differences of all pairs of systems go.
     judges_out
         Where the judges go, with how much each of them favours each system.
+    report
+        Where a report for people goes, one .html file that works offline.
     format
         What is printed: text for people, json for machines.
     """
     from trueup._rank import Layout, rank_answers
     from trueup.cli.exit_codes import GateSaysNo
-    from trueup.cli.run import inputs, read
+    from trueup.cli.run import command_line, inputs, read
     from trueup.cli.tables import write_files
     from trueup.cli.wording import as_options
     from trueup.core.progress import Progress
     from trueup.errors import TrueupError
-    from trueup.io.formats import TABLES
+    from trueup.io.formats import PAGES, TABLES
     from trueup.io.frames_out import make_frame
     from trueup.io.outputs import check_outputs
     from trueup.io.question_data import QuestionDataRequest
     from trueup.ranking.gate import UNDECIDED, check_gate
     from trueup.ranking.ranking import UNKNOWN
+    from trueup.report.ranking_page import write_ranking
     from trueup.request import Request
 
     _check_gate_options(baseline, fail_if, margin)
@@ -104,7 +108,9 @@ def rank(
     )
     tables = {"--out": out, "--differences": differences, "--judges-out": judges_out}
     others = [QuestionDataRequest(gold=gold), QuestionDataRequest(groups=cluster)]
-    check_outputs(tables, TABLES, inputs=inputs(file, *others))
+    taken = inputs(file, *others)
+    check_outputs(tables, TABLES, inputs=taken)
+    check_outputs({"--report": report}, PAGES, inputs=taken)
     with Progress("rank", 3, shown=True) as bar:
         with layout.advice():
             data = read(file, request)
@@ -123,11 +129,16 @@ def rank(
         differences: ranking.difference_columns,
         judges_out: ranking.judge_columns,
     }
-    contents = {}
+    contents: dict[Path, Any] = {}
     for path, values in columns.items():
         if path is not None:
             table = make_frame("pyarrow", values, null_columns=UNKNOWN, names=ranking.names)
             contents[path] = table.to_pylist() if path.suffix.lower() == ".json" else table
+    if report is not None:
+        shown = gate if fail_if else None
+        contents[report] = lambda path: write_ranking(
+            ranking, path, command=command_line(), gate=shown
+        )
     if format == "json":
         text = _document(ranking, gate if fail_if else None, prices)
     else:

@@ -18,6 +18,9 @@ from trueup.ranking.judges import Favours, favours
 from trueup.ranking.text import described
 
 if TYPE_CHECKING:
+    from os import PathLike
+    from pathlib import Path
+
     from trueup.io.columns import IdNames
     from trueup.io.table import Ids
     from trueup.ranking.components import Components
@@ -248,6 +251,18 @@ class Ranking:
             clearly better by more than the margin.
         """
         return decide(self.standings, self.system_names, baseline, margin, fail_if)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page for people: one HTML file that works offline."""
+        from trueup.report.ranking_page import write_ranking
+
+        return write_ranking(self, path)
+
+    def plot(self) -> Any:
+        """Return the systems with their intervals as an altair chart."""
+        from trueup.report.ranking_page import plot_ranking
+
+        return plot_ranking(self)
 
     @property
     def has_labels(self) -> bool:

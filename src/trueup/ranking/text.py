@@ -36,7 +36,7 @@ def described(ranking: Ranking) -> list[str]:
     lines = [*disagreements(ranking), _size(ranking), *ranking.notes]
     if ranking.weights.pooled:
         lines.append(ranking.weights.pooled.replace("workers", "judges", 1))
-    lines += ["", *leaders(ranking), "", *systems_table(ranking), "", *_meaning(ranking)]
+    lines += ["", *leaders(ranking), "", *systems_table(ranking), "", *meaning(ranking)]
     lines += both_intervals(ranking)
     for part in (label_gains(ranking), favoured(ranking), additions(ranking)):
         lines += ["", *part] if part else []
@@ -159,7 +159,7 @@ def systems_table(ranking: Ranking) -> list[str]:
     return [*text_table(rows), *([f"... and {left:,} more"] if left > 0 else [])]
 
 
-def _meaning(ranking: Ranking) -> list[str]:
+def meaning(ranking: Ranking) -> list[str]:
     """Say what intervals and ranks are about, and what is rough about them."""
     standings = ranking.standings
     lines = [
