@@ -1,4 +1,4 @@
-"""Run the studies of the two steps and of the intervals: `make evidence`, or `python -m evidence --help`."""
+"""Run the studies of the two steps, of intervals and of ranking: `make evidence`, or `python -m evidence --help`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidence import first_step, intervals, second_step
+from evidence import first_step, intervals, ranking, second_step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STUDIES = {"first": first_step.STUDY, "second": second_step.STUDY, "intervals": intervals.STUDY}
+STUDIES = {
+    "first": first_step.STUDY,
+    "second": second_step.STUDY,
+    "intervals": intervals.STUDY,
+    "ranking": ranking.STUDY,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

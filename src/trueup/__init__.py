@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trueup._compare import compare
     from trueup._diagnose import diagnose, diagnose_all
     from trueup._estimate import estimate
+    from trueup._rank import rank
     from trueup._update import update
     from trueup.algorithms import Algorithm
     from trueup.answers.answers import Answers
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from trueup.findings.collection import Findings
     from trueup.findings.second_step import SecondStepDiagnosis
     from trueup.pipeline.diagnosis import Diagnosis
+    from trueup.ranking.ranking import Ranking
     from trueup.result.estimate import Estimate
     from trueup.result.load import load
 
@@ -40,6 +42,7 @@ __all__ = [
     "Estimate",
     "Findings",
     "MissingExtra",
+    "Ranking",
     "SecondStepDiagnosis",
     "TrueupError",
     "TrueupWarning",
@@ -51,6 +54,7 @@ __all__ = [
     "diagnose_all",
     "estimate",
     "load",
+    "rank",
     "shrinkage",
     "simulate",
     "study",
@@ -67,6 +71,7 @@ _LATER = {
     "Answers": ("trueup.answers.answers", "Answers"),
     "Diagnosis": ("trueup.pipeline.diagnosis", "Diagnosis"),
     "Estimate": ("trueup.result.estimate", "Estimate"),
+    "Ranking": ("trueup.ranking.ranking", "Ranking"),
     "Findings": ("trueup.findings.collection", "Findings"),
     "SecondStepDiagnosis": ("trueup.findings.second_step", "SecondStepDiagnosis"),
     "algorithms": ("trueup.algorithms", None),
@@ -76,6 +81,7 @@ _LATER = {
     "diagnose_all": ("trueup._diagnose", "diagnose_all"),
     "estimate": ("trueup._estimate", "estimate"),
     "load": ("trueup.result.load", "load"),
+    "rank": ("trueup._rank", "rank"),
     "shrinkage": ("trueup.shrinkage", None),
     "simulate": ("trueup.datasets", "simulate"),
     "study": ("trueup.study", None),

@@ -400,3 +400,14 @@ class CompareOnDiskKeywords(CompareOnSparkKeywords, ThreadKeywords, total=False)
 
 class CompareKeywords(CompareOnDiskKeywords, FileKeywords, total=False):
     """All keywords of `trueup.compare` that are those of `trueup.estimate`."""
+
+
+class RankKeywords(LimitKeywords, FileKeywords, ThreadKeywords, total=False):
+    """All keywords of `trueup.rank` that are those of `trueup.estimate`."""
+
+    level: float
+    question: str | Sequence[str]
+    worker: str
+    answer: str
+    duplicates: Duplicates
+    anonymous: bool

@@ -570,7 +570,17 @@ def test_any_way_of_reading(folder: Path, how: dict[str, Any]) -> None:
         sound(est)
 
 
-COMMANDS = ("estimate", "compare", "diagnose", "doctor", "simulate", "update", "datasets", "study")
+COMMANDS = (
+    "estimate",
+    "rank",
+    "compare",
+    "diagnose",
+    "doctor",
+    "simulate",
+    "update",
+    "datasets",
+    "study",
+)
 OPTIONS = (
     "--method", "--shrink", "--variance", "--level", "--caution", "--seed", "--groups", "--covariates", "--gold",
     "--bias", "--truth", "--format", "--question", "--worker", "--answer", "--duplicates", "--transform", "--bounds",

@@ -21,18 +21,19 @@ LAYERS = (
     ("pipeline",),
     ("findings",),
     ("result",),
-    ("_estimate", "_update", "_compare", "_diagnose"),
+    ("_estimate", "_update", "_compare", "_diagnose", "_rank", "ranking"),
     ("datasets", "report"),
     ("study",),
     ("disk", "spark"),
     ("cli", "__main__"),
 )
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
-#: Methods of `Estimate` that are there for convenience.
+#: Methods of `Estimate` and `Ranking` that are there for convenience.
 EXCEPTIONS = {
     ("result.estimate", "report.write"),
     ("result.estimate", "report.single_chart"),
     ("result.estimate", "report.card"),
+    ("ranking.ranking", "report.ranking_page"),
 }
 
 

@@ -80,9 +80,13 @@ def build(
     indptr, worker = sort.indptr, sort.worker
     values = sort.follow(table.answer)
     precision = None if precision is None else sort.follow(precision)
+    squares, degrees = 0.0, 0
     if n_duplicates:
         first = np.flatnonzero(np.concatenate([[True], ~sort.again]))
+        every, size = values, np.diff(np.append(first, len(values)))
         values, precision = merge_repeated(values, precision, first, duplicates)
+        if duplicates != "first":
+            squares, degrees = float(((every - np.repeat(values, size)) ** 2).sum()), n_duplicates
         worker = worker[first]
         indptr = np.searchsorted(first, indptr)
     mean_variance = np.nan
@@ -120,6 +124,8 @@ def build(
             table.rejects,
             table.doubtful,
             table.dropped_questions,
+            squares,
+            degrees,
         ),
     }
 

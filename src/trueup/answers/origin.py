@@ -33,6 +33,8 @@ class Origin:
         Marks such as "-" that were taken for "no answer", and how often they were there.
     dropped_questions
         Number of questions of a long table that have rows but no answer.
+    repeat_squares, repeat_degrees
+        Sum of squares of repeated answers around their means, where these were taken, and its degrees of freedom.
     """
 
     question_ids: Ids
@@ -48,6 +50,8 @@ class Origin:
     rejects: Rejects = field(default_factory=Rejects)
     doubtful: tuple[tuple[str, int], ...] = ()
     dropped_questions: int = 0
+    repeat_squares: float = 0.0
+    repeat_degrees: int = 0
 
     @property
     def account(self) -> list[str]:

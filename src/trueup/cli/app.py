@@ -24,6 +24,10 @@ COMMANDS = {
         "Estimate the true value of every question in a file of answers.",
         "trueup estimate answers.csv -o truths.csv --workers workers.csv --report report.html",
     ),
+    "rank": (
+        "Compare systems by the scores that a panel of judges gave them on the same items.",
+        "trueup rank scores.csv --by model --item sample_id --baseline old --fail-if worse",
+    ),
     "update": (
         "Fold new answers into the state that trueup estimate --save wrote.",
         "trueup update state.trueup new.csv -o truths.csv",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: The gate of `trueup rank` says no.
+GATE_SAYS_NO = 3
 #: A study ran, and a statement that it checks does not hold.
 STATEMENT_FAILED = 4
 LONGEST_PATH = 200
@@ -43,6 +45,10 @@ class UsageError(Exception):
 
 class StatementFailed(Exception):  # noqa: N818  nothing went wrong: this is what a study found
     """A study ran, and a statement that it checks does not hold."""
+
+
+class GateSaysNo(Exception):  # noqa: N818  nothing went wrong: this is what was asked for
+    """The gate of `trueup rank` says no; the output says why."""
 
 
 def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
@@ -95,6 +101,9 @@ def _failed(error: BaseException) -> int:
     match error:
         case UsageError():
             return _end(USAGE, str(error))
+        case GateSaysNo():
+            sys.stdout.flush()
+            return GATE_SAYS_NO
         case StatementFailed():
             return _end(STATEMENT_FAILED, str(error))
         case BrokenPipeError():

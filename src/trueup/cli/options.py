@@ -85,5 +85,9 @@ EstimateOptions = options_of("EstimateOptions", ORDER)
 CompareOptions = options_of(
     "CompareOptions", ("shrink", "max_iter", "tol", "seed", *SCALE, *READING)
 )
+RANKED = [name for name in READING if not name.endswith("_variance")]
+RankOptions = options_of(
+    "RankOptions", ("method", "level", "max_iter", "tol", "seed", "threads", *RANKED)
+)
 UpdateOptions = options_of("UpdateOptions", UPDATED)
 ReadingOptions = options_of("ReadingOptions", (*SCALE, *READING))

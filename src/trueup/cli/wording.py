@@ -11,6 +11,7 @@ OPTIONS = (
     "engine", "keep", "memory_limit", "out", "strict", "truth", "work_dir",
     "answers_per_question", "correlation", "density", "noise", "questions", "spammers", "truth_mean", "truth_scale",
     "variance_scale", "workers",
+    "baseline", "by", "cluster", "cost_answer", "cost_item", "fail_if", "item", "judges", "margin", "run",
 )  # fmt: skip
 #: Values that an option writes in another way.
 VALUES = {

@@ -64,11 +64,7 @@ def specification(est: Estimate, kind: str, unit: str | None = None) -> dict[str
         "config": theme.chart_config(),
     }
     spec["config"]["background"] = theme.LIGHT["paper"]
-    colours = {
-        **theme.LIGHT,
-        **{f"hue{number}": hue for number, hue in enumerate(theme.PALETTE, 1)},
-    }
-    return plain_spec(_coloured(spec, colours), kind)
+    return plain_spec(coloured(spec), kind)
 
 
 def _chart(est: Estimate, kind: str, unit: str) -> dict[str, Any]:
@@ -96,6 +92,12 @@ def _chart(est: Estimate, kind: str, unit: str) -> dict[str, Any]:
             '"prior" needs a single problem with a prior that can be drawn.', argument="kind"
         )
     return prior_chart(data, prior)
+
+
+def coloured(spec: Any) -> Any:
+    """Return a spec with the colours of the light page in the place of its variables."""
+    hues = {f"hue{number}": hue for number, hue in enumerate(theme.PALETTE, 1)}
+    return _coloured(spec, {**theme.LIGHT, **hues})
 
 
 def _coloured(value: Any, colours: dict[str, str]) -> Any:

@@ -98,6 +98,8 @@ class QuestionDataRequest:
         files are read in the same way if that fits them.
     gold_argument : str
         What messages call the truths: "gold", or "truth" where estimates are compared with them.
+    groups_argument : str
+        What messages call the groups.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class QuestionDataRequest:
     question: Any = "question"
     file_options: Mapping[str, Any] = field(default_factory=dict)
     gold_argument: str = "gold"
+    groups_argument: str = "groups"
 
     def columns(self, available: Sequence[object] = ()) -> QuestionColumns:
         """Return the columns that must come with the answers.
@@ -252,7 +255,8 @@ class QuestionDataRequest:
         return [(kind, item) for kind, item in items if item is not None]
 
     def _argument(self, kind: str) -> str:
-        return self.gold_argument if kind == "gold" else kind
+        names = {"gold": self.gold_argument, "groups": self.groups_argument}
+        return names.get(kind, kind)
 
 
 def is_column_name(given: Any, available: Sequence[object] = ()) -> bool:

@@ -1,0 +1,183 @@
+"""Is one system better than another, and how sure is that? The paired comparison of two systems by a panel.
+
+Judges score both systems on the same items. With `y_pi` the difference of the two scores of judge i on item p (the bias
+of a judge cancels), `W_pi` the judge's share of the weight at item p, and P items,
+
+    d_p = sum_i W_pi y_pi,    D = mean_p d_p.
+
+`D` varies because other items would give other differences (`Vp`), and because other judges would favour the systems
+otherwise (`Vj`): a judge-by-system effect is the same on every item, so more items do not average it out.
+
+    Vp = P/(P-1) sum_p ((d_p - D)/P)^2                       sums over the items of a cluster where there are clusters
+    b_pi = W_pi (y_pi - d_p)/P,   B_i = sum_p b_pi,   h_i = mean_p W_pi,   C = diag(h) - mean_p W_p W_p'
+    k = sum h_i^2 / ||C||_F^2,    Vj = k max(sum B_i^2 - sum b_pi^2, 0),   Vi = k sum B_i^2
+
+`B_i` is the judge's effect as far as it differs from the panel's, `C` what the panel's own mean takes from it, and the
+sum of squares of single `b_pi` what noise alone would add to it. For judges like these the variance is `Vp + Vj` with
+Satterthwaite's degrees of freedom, `(Vp + Vj)^2 / (Vp^2/(P-1) + Vi^2/f)` with `f = tr(C^2)^2 / tr(C^4)`, which is J - 1
+for judges who count alike and less the more their weights differ; for these very judges it is `Vp` with `P - 1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.special import stdtr, stdtrit
+
+if TYPE_CHECKING:
+    from trueup.core.arrays import Floats, Ints
+
+#: Relative size below which a norm counts as zero.
+NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """A mean over items, or a mean difference, with its variances.
+
+    Attributes
+    ----------
+    value : float
+        The mean; NaN where no item is shared.
+    items : int
+        Number of items.
+    judges : int
+        Number of judges.
+    item_variance, judge_variance : float
+        Variance from the choice of the items, and of the judges; NaN where unknown.
+    judge_noise : float
+        Sum behind the degrees of freedom of the judges (`Vi`).
+    judge_df : float
+        Degrees of freedom of the judges: their number less one where they count alike.
+    units : int
+        Number of clusters of items, or of items where there are none.
+    """
+
+    value: float
+    items: int
+    judges: int
+    item_variance: float
+    judge_variance: float
+    judge_noise: float
+    judge_df: float
+    units: int
+
+    @property
+    def knows_judges(self) -> bool:
+        """Whether the variance between judges is known: some item has two judges."""
+        return bool(np.isfinite(self.judge_variance)) and self.judge_df > 0
+
+    def variance(self, *, fixed: bool) -> float:
+        """Return the variance, for these judges or for judges like these."""
+        return self.item_variance if fixed else self.item_variance + self.judge_variance
+
+    def degrees(self, *, fixed: bool) -> float:
+        """Return the degrees of freedom, for these judges or for judges like these."""
+        of_items = float(self.units - 1)
+        if fixed:
+            return of_items
+        total = self.variance(fixed=False)
+        parts = self.item_variance**2 / of_items + self.judge_noise**2 / self.judge_df
+        return max(1.0, total**2 / parts) if parts > 0 else of_items
+
+    def std_error(self, *, fixed: bool) -> float:
+        """Return the standard error; NaN where it is unknown."""
+        return float(np.sqrt(self.variance(fixed=fixed)))
+
+    def interval(self, level: float, *, fixed: bool) -> tuple[float, float]:
+        """Return the ends of the interval; NaN where they are unknown."""
+        error = self.std_error(fixed=fixed)
+        if not np.isfinite(error):
+            return np.nan, np.nan
+        half = float(stdtrit(self.degrees(fixed=fixed), 0.5 + level / 2)) * error
+        return self.value - half, self.value + half
+
+    def p_value(self, *, fixed: bool, margin: float = 0.0, side: int = 0) -> float:
+        """Return the probability of such a value if the mean were `margin`; NaN where it is unknown.
+
+        Parameters
+        ----------
+        fixed
+            For these judges rather than for judges like these.
+        margin
+            The mean to test.
+        side
+            0: either side; 1: values above the margin are evidence; -1: values below it.
+        """
+        error = self.std_error(fixed=fixed)
+        if not np.isfinite(error):
+            return np.nan
+        away = self.value - margin
+        if error == 0:
+            if side == 0:
+                return 1.0 if away == 0 else 0.0
+            return 0.0 if side * away > 0 else 1.0
+        t, df = away / error, self.degrees(fixed=fixed)
+        if side == 0:
+            return float(2 * stdtr(df, -abs(t)))
+        return float(stdtr(df, -side * t))
+
+
+def mean_over_items(
+    item: Ints, judge: Ints, score: Floats, weight: Floats, cluster: Ints | None = None
+) -> MeanDifference:
+    """Average scores, or differences of scores, over judges and then over items.
+
+    Parameters
+    ----------
+    item, judge : arrays
+        Item and judge of each score, as numbers; no pair of them occurs twice.
+    score : array
+        The scores.
+    weight : array
+        Weight of each judge, by number.
+    cluster : array, optional
+        Cluster of each item, by number.
+    """
+    used = weight[judge] > 0
+    item, judge, score = item[used], judge[used], score[used]
+    items, p = np.unique(item, return_inverse=True)
+    judges, i = np.unique(judge, return_inverse=True)
+    n = len(items)
+    if n == 0:
+        nothing = np.nan
+        return MeanDifference(nothing, 0, 0, nothing, nothing, nothing, 0.0, 0)
+    share = weight[judge] / np.bincount(p, weight[judge])[p]
+    by_item = np.bincount(p, share * score)
+    value = float(by_item.mean())
+    units = n
+    off: Floats = (by_item - value) / n
+    if cluster is not None:
+        _, unit = np.unique(cluster[items], return_inverse=True)
+        off = np.bincount(unit, weights=off).astype(np.float64)
+        units = len(off)
+    items_vary = units / (units - 1) * float(off @ off) if units > 1 else np.nan
+    h = np.bincount(i, share) / n
+    b = share * (score - by_item[p]) / n
+    effect = np.bincount(i, b)
+    shares = sparse.csr_array((share, (p, i)), shape=(n, len(judges)))
+    together = (shares.T @ shares) / n
+    taken = sparse.csr_array(sparse.diags_array(h) - together)
+    norm = float(taken.data @ taken.data)
+    size = float(h @ h)
+    if norm <= NOTHING * size:
+        return MeanDifference(value, n, len(judges), items_vary, np.nan, np.nan, 0.0, units)
+    k = size / norm
+    noise = k * float(effect @ effect)
+    between = k * max(float(effect @ effect) - float(b @ b), 0.0)
+    squared = taken @ taken
+    freedom = norm**2 / float(squared.data @ squared.data)
+    return MeanDifference(value, n, len(judges), items_vary, between, noise, freedom, units)
+
+
+def holm(p: Floats) -> Floats:
+    """Adjust p-values for several comparisons by Holm's method; unknown ones (NaN) do not count."""
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    left = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * left), 1.0)
+    return adjusted

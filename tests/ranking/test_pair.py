@@ -1,0 +1,91 @@
+"""Two systems on the same items: closed forms, a plain loop, and what cannot be known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trueup.ranking.pair import holm, mean_over_items
+
+
+def plain(y: np.ndarray, w: np.ndarray) -> tuple[float, float, float, float, float]:
+    """The formulas, one number at a time; NaN where a judge did not score an item."""
+    n, judges = y.shape
+    share = np.zeros((n, judges))
+    d = np.zeros(n)
+    for p in range(n):
+        total = sum(w[i] for i in range(judges) if not np.isnan(y[p, i]))
+        for i in range(judges):
+            if not np.isnan(y[p, i]):
+                share[p, i] = w[i] / total
+                d[p] += share[p, i] * y[p, i]
+    mean = d.sum() / n
+    items = n / (n - 1) * sum(((d[p] - mean) / n) ** 2 for p in range(n))
+    h = share.mean(axis=0)
+    c = np.diag(h) - sum(np.outer(share[p], share[p]) for p in range(n)) / n
+    b = np.where(share > 0, share * (np.nan_to_num(y) - d[:, None]) / n, 0.0)
+    k = (h**2).sum() / (c**2).sum()
+    noise = k * (b.sum(axis=0) ** 2).sum()
+    freedom = (c**2).sum() ** 2 / ((c @ c) ** 2).sum()
+    return mean, items, max(noise - k * (b**2).sum(), 0.0), noise, freedom
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_the_formulas_by_a_plain_loop(missing: float) -> None:
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=(12, 4)) + rng.normal(size=4)
+    y[rng.random(y.shape) < missing] = np.nan
+    w = np.array([1.0, 2.0, 0.5, 3.0])
+    p, i = np.nonzero(~np.isnan(y))
+    order = rng.permutation(len(p))
+    found = mean_over_items(p[order] * 3 + 1, i[order], y[p, i][order], w)
+    y = y[~np.isnan(y).all(axis=1)]
+    assert (
+        found.value, found.item_variance, found.judge_variance, found.judge_noise, found.judge_df
+    ) == pytest.approx(plain(y, w))  # fmt: skip
+
+
+def test_one_judge_says_nothing_about_other_judges() -> None:
+    found = mean_over_items(np.arange(4), np.zeros(4, int), np.array([1.0, 2, 3, 4]), np.ones(1))
+    assert not found.knows_judges
+    assert np.isnan(found.std_error(fixed=False))
+    assert found.std_error(fixed=True) == pytest.approx(np.sqrt(5 / 3 / 4))
+
+
+def test_unknown_and_certain_differences() -> None:
+    none = np.array([], int)
+    nothing = mean_over_items(none, none, np.array([]), np.ones(2))
+    assert np.isnan(nothing.value)
+    assert np.isnan(nothing.p_value(fixed=True))
+    item, judge = np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)
+    equal = mean_over_items(item, judge, np.zeros(6), np.ones(2))
+    assert [equal.p_value(fixed=f) for f in (True, False)] == [1.0, 1.0]
+    sure = mean_over_items(item, judge, np.full(6, 0.5), np.ones(2))
+    assert sure.interval(0.95, fixed=False) == (0.5, 0.5)
+    assert (sure.p_value(fixed=False), sure.p_value(fixed=False, side=-1)) == (0.0, 1.0)
+    one_item = mean_over_items(np.zeros(2, int), np.arange(2), np.array([1.0, 2.0]), np.ones(2))
+    assert np.isnan(one_item.p_value(fixed=True))
+
+
+def test_items_of_one_document_count_once() -> None:
+    rng = np.random.default_rng(1)
+    y = np.repeat(rng.normal(size=20), 5)  # five items of a document agree
+    item, judge = np.arange(100), np.zeros(100, int)
+    alone = mean_over_items(item, judge, y, np.ones(1))
+    together = mean_over_items(item, judge, y, np.ones(1), cluster=item // 5)
+    assert together.units == 20
+    assert together.std_error(fixed=True) == pytest.approx(y[::5].std(ddof=1) / np.sqrt(20))
+    assert together.std_error(fixed=True) > 2 * alone.std_error(fixed=True)
+
+
+def test_judges_without_weight_do_not_count() -> None:
+    item, judge = np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)
+    y = np.array([1.0, 9, 2, 9, 3, 9])
+    found = mean_over_items(item, judge, y, np.array([1.0, 0.0]))
+    assert (found.value, found.judges) == (2.0, 1)
+
+
+def test_holm() -> None:
+    p = np.array([0.01, np.nan, 0.04, 0.03, 0.005])
+    assert holm(p) == pytest.approx([0.03, np.nan, 0.06, 0.06, 0.02], nan_ok=True)
+    assert holm(np.array([0.9, 0.8])).max() == 1.0
