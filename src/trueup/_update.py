@@ -31,7 +31,7 @@ from trueup.io.columns import question_columns
 from trueup.io.paths import is_path
 from trueup.io.question_data import QuestionDataRequest
 from trueup.io.question_data.tables import column_names
-from trueup.io.read_options import ReadOptions
+from trueup.io.read_options import FILE_OPTIONS, ReadOptions
 from trueup.io.readers.files import open_source
 from trueup.io.readers.streams import STDIN
 from trueup.request import KEYWORDS
@@ -55,7 +55,7 @@ LARGE, GROWN = 50_000, 0.05
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
     "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet",
-    "worker_from", "wide", "sql",
+    "worker_from", "from_format", "where", "wide", "sql",
 )  # fmt: skip
 
 
@@ -252,8 +252,11 @@ def _known_names(saved: SavedState, answers: Any) -> dict[str, Any]:
         if getattr(before, name) != name
     }
     if is_path(answers) and answers != STDIN:
+        plain = {
+            name: before.file_options[name] for name in FILE_OPTIONS if name in before.file_options
+        }
         try:
-            found: Sequence[object] = open_source(answers, **before.file_options).names
+            found: Sequence[object] = open_source(answers, **plain).names
         except TrueupError:
             return {}  # reading says what is wrong
     else:

@@ -65,6 +65,7 @@ def estimate(
     )
     from trueup.cli.summary import document, known_truth, summary
     from trueup.cli.tables import rejects_table, result_table, suspicious_file, write_files
+    from trueup.errors import TrueupError
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -93,7 +94,7 @@ def estimate(
         raise anonymous_state()
     engine = where.choose(file, blockers, request, out)
     if rejects is not None:
-        check_rejects(engine, request)
+        check_rejects(engine)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
@@ -105,6 +106,10 @@ def estimate(
         if answers is not None:
             contents[answers] = suspicious_file(est.findings, answers)
         if rejects is not None:
+            if not request.read.skip_bad and not len(est.rejects):
+                raise TrueupError(
+                    "--rejects: rows of this file are set aside only with --skip-bad. Pass that, too."
+                )
             contents[rejects] = rejects_table(est, rejects)
         if report is not None:
             contents[report] = lambda path: est.report(
