@@ -166,7 +166,7 @@ def label_studio() -> list[dict[str, Any]]:
     def annotation(who: Any, *results: Any, **more: Any) -> dict[str, Any]:
         return {"completed_by": who, "result": list(results), "was_cancelled": False, **more}
 
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {
             "id": 100 + number,
             "data": {"text": HOSTILE[1]},
@@ -193,7 +193,7 @@ def argilla(*, flat: bool = False) -> list[dict[str, Any]]:
     """Return records in one of the two forms, with drafts, texts as values, an e-mail address and suggestions."""
     records: list[dict[str, Any]] = []
     for number in range(3):
-        given = [
+        given: list[dict[str, Any]] = [
             {"value": 2 + number, "user_id": "6f0c"},
             {"value": 3, "user_id": "77aa"},
             {"value": 1, "user_id": "88bb", "status": "discarded"},
@@ -282,7 +282,7 @@ def write_archive(
 ) -> Path:
     """Write a log as an archive, packed by deflate or, as newer ones are, by zstd."""
     about = {name: value for name, value in log.items() if name != "samples"}
-    members = {"_journal/start.json": {"version": 2, "eval": log["eval"]}}
+    members: dict[str, Any] = {"_journal/start.json": {"version": 2, "eval": log["eval"]}}
     members |= {
         f"samples/{number}_epoch_1.json": each for number, each in enumerate(log["samples"])
     }

@@ -25,7 +25,7 @@ from trueup.core.keywords import check_names, signature_with
 from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.threads import check_threads
-from trueup.errors import TrueupError, quoted
+from trueup.errors import MOST_NAMES, TrueupError, listing, quoted
 from trueup.io.archive import shown
 from trueup.io.columns import question_columns
 from trueup.io.paths import is_path
@@ -148,6 +148,7 @@ def updated(
     request = QuestionDataRequest(**given, question=read.question, file_options=read.file_options)
     with Progress("update", 3, shown=progress) as bar:
         new = _read_new(answers, read, request)
+        _check_questions(saved.answers, new, read)
         merged = merge(saved.answers, new, duplicates, anonymous=anonymous)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
@@ -278,6 +279,23 @@ def _read_new(answers: Any, read: ReadOptions, request: QuestionDataRequest) -> 
             )
         return new
     return Answers.of(answers, **read.given, question_data=request.columns().names)
+
+
+def _check_questions(old: Answers, new: Answers, read: ReadOptions) -> None:
+    """Check that several columns that name a question, and that nobody passed, are those of before."""
+    before, now = old.names.question, new.names.question
+    if (
+        len(before) > 1
+        and len(now) == len(before)
+        and now != before
+        and read.question == "question"
+    ):
+        raise TrueupError(
+            f"questions were named by the columns {listing(before, MOST_NAMES)} before, and are by "
+            f"{listing(now, MOST_NAMES)} in the new answers.",
+            argument="question",
+            remedy="Update with files of the same format, or pass the columns that are meant.",
+        )
 
 
 def _merged_data(
