@@ -33,7 +33,8 @@ def estimate(
     Parameters
     ----------
     file
-        CSV or other text, JSON lines, Parquet, .xlsx; "answers/*.csv"; - for standard input; a database with --sql.
+        CSV or other text, JSON lines, Parquet, .xlsx; a file or folder that an evaluation left, see --from;
+        "answers/*.csv"; - for standard input; a database with --sql.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
@@ -49,7 +50,7 @@ def estimate(
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
     rejects
-        Where the rows go that --skip-bad set aside: .csv, .parquet or .json.
+        Where the rows go that were set aside, by --skip-bad or by the reader of an evaluation: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
     format

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.errors import AnswersError, quoted
 from trueup.io.limits import read_pieces
+from trueup.io.readers.json_lines import LONGEST_LINE
 from trueup.io.readers.text import Text
 
 if TYPE_CHECKING:
@@ -45,27 +46,26 @@ def peek(path: Path, encoding: str | None) -> Any:
     with Text.of(path, encoding).open() as file:
         first = ""
         while not first.strip():
-            first = file.readline()
+            first = file.readline(LONGEST_LINE)
             if not first:
                 return None
-        if first.lstrip()[0] not in "{[":
+        start = first.lstrip()
+        if start[0] not in "{[":
             return None
-        rest = "".join(read_pieces(file))
-    decoder = json.JSONDecoder()
+        pieces = read_pieces(file)
+        if start[0] == "{" and (whole := _parsed(first)) is not None:
+            return None if any(piece.strip() for piece in pieces) else whole  # one object per line
+        start += "".join(pieces)
+    if start[0] == "{":
+        return _parsed(start)
+    inside = start[1:].lstrip()
+    entry = _parsed(inside, first=True) if inside.startswith("{") else None
+    return None if entry is None else [entry]
+
+
+def _parsed(text: str, *, first: bool = False) -> Any:
+    """Return what a text, or the first value in it, is as JSON; None where it is broken."""
     try:
-        if first.lstrip().startswith("{"):
-            if rest.strip() and _is_whole(first):
-                return None  # one object per line
-            return json.loads(first + rest)
-        inside = (first + rest).lstrip()[1:].lstrip()
-        return [decoder.raw_decode(inside)[0]] if inside.startswith("{") else None
+        return json.JSONDecoder().raw_decode(text)[0] if first else json.loads(text)
     except _FAULTS:
         return None
-
-
-def _is_whole(line: str) -> bool:
-    try:
-        json.loads(line)
-    except _FAULTS:
-        return False
-    return True
