@@ -277,6 +277,10 @@ RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "skip_lines": st.integers(0, 3),
     "sheet": st.sampled_from(["Sheet1", "none"]),
     "worker_from": st.sampled_from(["file", "folder"]),
+    "from_format": st.sampled_from(["inspect", "hubverse", "table"]),
+    "where": st.dictionaries(
+        st.sampled_from(["question", "worker"]), st.integers(0, 3), min_size=1
+    ),
     "anonymous": st.booleans(),
     "encoding": st.sampled_from(["utf-8", "latin-1", "utf-16"]),
     "strict": st.booleans(),

@@ -16,6 +16,7 @@ from commands import need_cli, printed, refusal
 from trueup import Answers, AnswersError, TrueupError, TrueupWarning, disk
 from trueup.cli import wording
 from trueup.cli.wording import OPTIONS, as_options, is_option
+from trueup.core.keywords import flag_of
 from trueup.errors import BadRows, Mention, Message, MissingExtra, option
 from trueup.request import KEYWORDS
 
@@ -228,7 +229,7 @@ def test_options_are_options_of_commands() -> None:
     text = "".join(printed(command, "--help") for command in ("estimate", "compare", "simulate"))
     names = [name for name in (*KEYWORDS, *OPTIONS) if is_option(name)]
     assert "panel" not in names
-    assert [name for name in names if f"--{name.replace('_', '-')}" not in text] == []
+    assert [name for name in names if flag_of(name) not in text] == []
 
 
 # -- warnings -----------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ METHODS = (
 COMPARED = (
     "transform", "bounds", "max_iter", "tol", "seed", "threads", "worker_variance", "answer_variance", "duplicates",
     "question", "worker", "answer", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep",
-    "encoding", "skip_lines", "sheet", "worker_from", "wide", "sql",
+    "encoding", "skip_lines", "sheet", "worker_from", "from_format", "where", "wide", "sql",
 )  # fmt: skip
 
 

@@ -142,7 +142,10 @@ def estimate(
         by kind, and `est.rejects` lists them.
     valid : (low, high), optional
         Answers outside are an error, or set aside with `skip_bad`.
-    sep, encoding, skip_lines, sheet, worker_from, sql
+    where : mapping, optional
+        Column -> value, or a list of values: only rows with one of them are read. Values are compared as text, numbers
+        as numbers.
+    sep, encoding, skip_lines, sheet, worker_from, from_format, sql
         How a file is read, see `Answers.from_file`.
 
     Examples

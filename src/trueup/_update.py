@@ -25,13 +25,13 @@ from trueup.core.keywords import check_names, signature_with
 from trueup.core.parameters import yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.threads import check_threads
-from trueup.errors import TrueupError, quoted
+from trueup.errors import MOST_NAMES, TrueupError, listing, quoted
 from trueup.io.archive import shown
 from trueup.io.columns import question_columns
 from trueup.io.paths import is_path
 from trueup.io.question_data import QuestionDataRequest
 from trueup.io.question_data.tables import column_names
-from trueup.io.read_options import ReadOptions
+from trueup.io.read_options import FILE_OPTIONS, ReadOptions
 from trueup.io.readers.files import open_source
 from trueup.io.readers.streams import STDIN
 from trueup.request import KEYWORDS
@@ -55,7 +55,7 @@ LARGE, GROWN = 50_000, 0.05
 OPTIONS = (
     "groups", "covariates", "gold", "worker_variance", "answer_variance", "threads", "question", "worker", "answer",
     "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet",
-    "worker_from", "wide", "sql",
+    "worker_from", "from_format", "where", "wide", "sql",
 )  # fmt: skip
 
 
@@ -148,6 +148,7 @@ def updated(
     request = QuestionDataRequest(**given, question=read.question, file_options=read.file_options)
     with Progress("update", 3, shown=progress) as bar:
         new = _read_new(answers, read, request)
+        _check_questions(saved.answers, new, read)
         merged = merge(saved.answers, new, duplicates, anonymous=anonymous)
         data = _merged_data(saved, request, merged, new, answers)
         bar.step("answers read")
@@ -252,8 +253,11 @@ def _known_names(saved: SavedState, answers: Any) -> dict[str, Any]:
         if getattr(before, name) != name
     }
     if is_path(answers) and answers != STDIN:
+        plain = {
+            name: before.file_options[name] for name in FILE_OPTIONS if name in before.file_options
+        }
         try:
-            found: Sequence[object] = open_source(answers, **before.file_options).names
+            found: Sequence[object] = open_source(answers, **plain).names
         except TrueupError:
             return {}  # reading says what is wrong
     else:
@@ -275,6 +279,23 @@ def _read_new(answers: Any, read: ReadOptions, request: QuestionDataRequest) -> 
             )
         return new
     return Answers.of(answers, **read.given, question_data=request.columns().names)
+
+
+def _check_questions(old: Answers, new: Answers, read: ReadOptions) -> None:
+    """Check that several columns that name a question, and that nobody passed, are those of before."""
+    before, now = old.names.question, new.names.question
+    if (
+        len(before) > 1
+        and len(now) == len(before)
+        and now != before
+        and read.question == "question"
+    ):
+        raise TrueupError(
+            f"questions were named by the columns {listing(before, MOST_NAMES)} before, and are by "
+            f"{listing(now, MOST_NAMES)} in the new answers.",
+            argument="question",
+            remedy="Update with files of the same format, or pass the columns that are meant.",
+        )
 
 
 def _merged_data(

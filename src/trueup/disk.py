@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 #: Keywords of `trueup.estimate` that only answers in memory have.
-IN_MEMORY = ("panel", "sheet", "worker_from", "wide", "sql")
+IN_MEMORY = ("panel", "sheet", "worker_from", "from_format", "where", "wide", "sql")
 OPTIONS = tuple(name for name in KEYWORD_ONLY if name not in IN_MEMORY)
 COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in IN_MEMORY)
 

@@ -279,7 +279,7 @@ ORDER = (
     "method", "shrink", "variance", "groups", "covariates", "gold", "transform", "bounds", "target", "kind", "bias",
     "caution", "worker_variance", "answer_variance", "duplicates", "level", "max_iter", "tol", "seed", "threads",
     "question", "worker", "answer", "panel", "anonymous", "decimal", "thousands", "strip_units", "skip_bad", "valid",
-    "sep", "encoding", "skip_lines", "sheet", "worker_from", "wide", "sql",
+    "sep", "encoding", "skip_lines", "sheet", "worker_from", "from_format", "where", "wide", "sql",
 )  # fmt: skip
 #: Those that come after the positional arguments method, shrink and variance.
 KEYWORD_ONLY = ORDER[3:]
@@ -317,6 +317,8 @@ class FileKeywords(TextKeywords, total=False):
 
     sheet: str | None
     worker_from: str | None
+    from_format: str | None
+    where: Any
     wide: bool | str | None
     sql: str | None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.algorithms.contract import Algorithm
+from trueup.core.keywords import flag_of
 from trueup.shrinkage.contract import ShrinkRule
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def shell_command(
         words.append("answers.csv")
         placeholders.append("answers.csv")
     for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
+        option = flag_of(name)
         texts = None if table[name].option is None else _words(name, value)
         if texts is None:
             texts = [name.upper()]
@@ -114,8 +115,8 @@ def shell_command(
             words.append(option)
         elif isinstance(value, list | tuple) and name == "question":
             words += _joined(option, [",".join(texts)])
-        elif isinstance(value, list | tuple) and name == "covariates":
-            words += [word for text in texts for word in (option, text)]
+        elif isinstance(value, list | tuple) and name in ("covariates", "where"):
+            words += [word for text in texts for word in _joined(option, [text])]
         else:
             words += _joined(option, texts)
     return RunnableText(shlex.join(words), tuple(placeholders))

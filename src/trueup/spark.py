@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from trueup.shrinkage import ShrinkRule
 
 #: Keywords of `trueup.estimate` that a cluster does not have.
-ON_THIS_MACHINE = ("panel", "anonymous", "sheet", "worker_from", "wide", "sql", "threads")
+ON_THIS_MACHINE = (
+    "panel",
+    "anonymous",
+    "sheet",
+    "worker_from",
+    "from_format",
+    "where",
+    "wide",
+    "sql",
+    "threads",
+)
 OPTIONS = tuple(name for name in KEYWORD_ONLY if name not in ON_THIS_MACHINE)
 COMPARE_OPTIONS = tuple(name for name in COMPARED if name not in ON_THIS_MACHINE)
 

@@ -98,7 +98,7 @@ def test_what_is_no_answers_is_refused(data: Any, what: str) -> None:
 
 OF_FILES = (
     "sep", "decimal", "thousands", "strip_units", "skip_bad", "valid", "encoding", "skip_lines", "sheet", "wide", "sql",
-    "anonymous", "worker_from",
+    "anonymous", "worker_from", "from_format", "where",
 )  # fmt: skip
 OF_ESTIMATE = (
     *OF_FILES, "target", "kind", "panel",

@@ -117,14 +117,14 @@ class Answers:
                     argument="wide",
                     remedy="Give workers x questions; transpose it if it is the other way round.",
                 )
-            for name in ANSWER_OPTIONS:
+            for name in ("where", *ANSWER_OPTIONS):
                 if name in given:
                     raise AnswersError(
                         "is for tables, and this is an array of numbers.",
                         argument=name,
                         remedy="Leave it out, and put NaN where there is no answer.",
                     )
-            columns = ("question", "worker", "answer", "panel", "wide", "question_data")
+            columns = ("question", "worker", "answer", "panel", "wide", "where", "question_data")
             for name in (*columns, *ANSWER_OPTIONS):
                 options.pop(name, None)
             make = cls.from_sparse if is_sparse else cls.from_matrix
@@ -141,6 +141,7 @@ class Answers:
         answer: str = "answer",
         panel: str | None = None,
         wide: bool | str | None = None,
+        where: Any = None,
         duplicates: Duplicates = "error",
         answer_variance: str | None = None,
         worker_variance: str | Mapping[Any, float] | None = None,
@@ -168,6 +169,9 @@ class Answers:
             True or "questions": one row per question and one column per worker; "workers": the other way round;
             False: one row per answer. By default found from names and values; where both are possible that is an
             error.
+        where : mapping, optional
+            Column -> value, or a list of values: only rows with one of them are read. Values are compared as text,
+            numbers as numbers.
         duplicates : {"error", "mean", "mean-all", "first"}
             What to do when a worker answered a question more than once. "mean" stops where these answers differ in
             another column of few values, such as the model that was judged; "mean-all" does not.
@@ -203,6 +207,7 @@ class Answers:
             answer=answer,
             panel=panel,
             wide=wide,
+            where=where,
             question_data=question_data,
             numbers=_number_columns(answer_variance, worker_variance),
             rules=AnswerRules.of(decimal, thousands, strip_units, skip_bad, valid),
@@ -220,6 +225,7 @@ class Answers:
         skip_lines: int | None = None,
         sheet: str | None = None,
         worker_from: str | None = None,
+        from_format: str | None = None,
         sql: str | None = None,
         **options: Any,
     ) -> Answers:
@@ -238,6 +244,10 @@ class Answers:
             The sheet of an Excel workbook with several.
         worker_from : {"file", "folder"}, optional
             Each file holds the answers of one worker, who is named by the file, without its ending, or by its folder.
+        from_format : str, optional
+            Format of a file that an evaluation left, where its content does not tell it: "inspect", "promptfoo"
+            (grades of models; "promptfoo-all" takes all), "deepeval", "label-studio", "argilla" or "hubverse"; "table"
+            reads any file as a table.
         sql : str, optional
             Query to run on `path`, a DuckDB or SQLite database, without changing it.
         options
@@ -254,6 +264,7 @@ class Answers:
             skip_lines=skip_lines,
             sheet=sheet,
             worker_from=worker_from,
+            from_format=from_format,
             sql=sql,
         )
         return cls.from_frame(path, **options, read=read)

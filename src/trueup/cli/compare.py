@@ -7,7 +7,6 @@ from cyclopts import Parameter
 
 from trueup.cli.engine_options import EngineOptions
 from trueup.cli.options import CompareOptions
-from trueup.errors import TrueupError
 
 if TYPE_CHECKING:
     from trueup.algorithms.registry import Method
@@ -48,8 +47,9 @@ def compare(
 
     from trueup._compare import truth_request
     from trueup.cli.own_method import is_own, load_method
-    from trueup.cli.run import inputs
+    from trueup.cli.run import check_reading, inputs
     from trueup.cli.tables import write_files
+    from trueup.core.keywords import flag_of
     from trueup.io.formats import TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -59,16 +59,13 @@ def compare(
     request = Request.of("compare", file, **given)
     truths = truth_request(truth, request)
     check_outputs({"--out": out}, TABLES, inputs=inputs(file, truths))
-    in_memory = {"--wide": request.read.wide, "--sql": request.read.sql}
+    in_memory = {flag_of(name): True for name in request.read.only_in_memory}
     own = {
         "--method FILE.py:CLASS": any(map(is_own, methods or ())),
         "--anonymous": request.read.anonymous,
     }
     engine = where.place(file, {**in_memory, **own} if where.engine == "spark" else in_memory)
-    if engine == "disk" and any(in_memory.values()):
-        raise TrueupError(
-            "--engine disk: reads files with one answer per row, not --wide or --sql."
-        )
+    check_reading(engine, request)
     loaded = None if methods is None else [load_method(method) for method in methods]
     run = {"memory": _in_memory, "disk": _on_disk, "spark": _on_spark}[engine]
     table = run(file, loaded, truth, request, where)

@@ -55,8 +55,9 @@ class EngineOptions:
         out
             Where the estimates go.
         """
-        long = not request.read.wide and request.read.sql is None
-        streams = long and out is not None and out.suffix.lower() == ".parquet"
+        streams = (
+            not request.read.only_in_memory and out is not None and out.suffix.lower() == ".parquet"
+        )
         return self.place(file, blockers, streams=streams)
 
     def place(self, file: str, blockers: dict[str, Any], *, streams: bool = True) -> str:

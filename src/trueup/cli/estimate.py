@@ -33,7 +33,8 @@ def estimate(
     Parameters
     ----------
     file
-        CSV or other text, JSON lines, Parquet, .xlsx; "answers/*.csv"; - for standard input; a database with --sql.
+        CSV or other text, JSON lines, Parquet, .xlsx; a file or folder that an evaluation left, see --from;
+        "answers/*.csv"; - for standard input; a database with --sql.
     out
         Where the estimates go: .csv, .parquet or .json. In CSV, ids that look like a formula get a leading apostrophe.
     workers
@@ -49,7 +50,7 @@ def estimate(
     save
         Where the state goes, a .trueup file, into which trueup update folds new answers.
     rejects
-        Where the rows go that --skip-bad set aside: .csv, .parquet or .json.
+        Where the rows go that were set aside, by --skip-bad or by the reader of an evaluation: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
     format
@@ -65,6 +66,7 @@ def estimate(
     )
     from trueup.cli.summary import document, known_truth, summary
     from trueup.cli.tables import rejects_table, result_table, suspicious_file, write_files
+    from trueup.errors import TrueupError
     from trueup.io.formats import PAGES, STATES, TABLES
     from trueup.io.outputs import check_outputs
     from trueup.request import Request
@@ -93,7 +95,7 @@ def estimate(
         raise anonymous_state()
     engine = where.choose(file, blockers, request, out)
     if rejects is not None:
-        check_rejects(engine, request)
+        check_rejects(engine)
     est = run_estimate(engine, file, request, where, out)
     try:
         known = known_truth(est, truths, file)
@@ -105,6 +107,10 @@ def estimate(
         if answers is not None:
             contents[answers] = suspicious_file(est.findings, answers)
         if rejects is not None:
+            if not request.read.skip_bad and not len(est.rejects):
+                raise TrueupError(
+                    "--rejects: rows of this file are set aside only with --skip-bad. Pass that, too."
+                )
             contents[rejects] = rejects_table(est, rejects)
         if report is not None:
             contents[report] = lambda path: est.report(

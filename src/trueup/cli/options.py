@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from trueup.cli.integers import Whole
 from trueup.cli.own_method import load_method
+from trueup.core.keywords import flag_of
 from trueup.request import KEYWORDS, ORDER, QUESTION_DATA, READING
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def _parameter(name: str) -> Parameter:
     keyword = KEYWORDS[name]
     several = list[str] in (keyword.option, *get_args(keyword.option))
     return Parameter(
+        name=flag_of(name),
         help=keyword.help,
         negative=(),
         show_default=keyword.default is not None and keyword.default is not False,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trueup.cli.wording import as_options
+from trueup.core.keywords import flag_of
 from trueup.core.libraries import need
 from trueup.errors import TrueupError, TrueupWarning, quoted
 
@@ -55,11 +56,7 @@ def run_estimate(
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
         )
         raise TrueupError(f"--out: with --engine {engine} the estimates go to {kind}. Name one.")
-    read = request.read
-    if read.wide or any(each is not None for each in (read.sql, read.sheet, read.worker_from)):
-        raise TrueupError(
-            f"--engine {engine}: reads files with one answer per row, not --wide, --sql, --sheet or --worker-from."
-        )
+    check_reading(engine, request)
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
         from trueup import disk
@@ -68,14 +65,22 @@ def run_estimate(
     return _on_spark(file, request, where, out, keywords)
 
 
-def check_rejects(engine: str, request: Request) -> None:
+def check_reading(engine: str, request: Request) -> None:
+    """Check that no option was given that only answers in memory have."""
+    options = [flag_of(name) for name in request.read.only_in_memory]
+    if engine != "memory" and options:
+        raise TrueupError(
+            f"--engine {engine}: reads files with one answer per row, and does not take {options[0]}. Leave it out, or "
+            "use --engine memory."
+        )
+
+
+def check_rejects(engine: str) -> None:
     """Check that rows can be set aside at all."""
     if engine != "memory":
         raise TrueupError(
             f"--rejects: does not work with --engine {engine}. Leave it out, or use --engine memory."
         )
-    if not request.read.skip_bad:
-        raise TrueupError("--rejects: rows are set aside only with --skip-bad. Pass that, too.")
 
 
 def _in_memory(file: str, request: Request) -> Estimate:

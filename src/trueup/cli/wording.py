@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from trueup.core.keywords import flag_of
 from trueup.errors import Comma, Mention, Message, quoted
 
 #: Options that are no keywords of `trueup.estimate`.
@@ -64,4 +65,4 @@ def _option(mention: Mention) -> str:
             text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
         case _:
             text = ""
-    return f"--{mention.name.replace('_', '-')} {text}".rstrip()
+    return f"{flag_of(mention.name)} {text}".rstrip()

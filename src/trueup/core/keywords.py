@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 _KEYWORD = "keyword"
+#: Options of the command line that are not called like their keywords.
+_FLAGS = {"from_format": "--from"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,15 @@ class Keyword:
     default: Any
     option: Any
     help: str
+
+
+def flag_of(name: str) -> str:
+    """Return what the command line calls a keyword.
+
+    >>> flag_of("skip_bad"), flag_of("from_format")
+    ('--skip-bad', '--from')
+    """
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
 def keyword(default: Any, help: str, option: Any) -> Any:  # noqa: A002  the usual name

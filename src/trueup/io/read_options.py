@@ -9,13 +9,15 @@ from trueup.core.keywords import keyword
 from trueup.core.parameters import yes_or_no
 from trueup.errors import AnswersError, quoted
 from trueup.io.readers.answer_column import AnswerRules
+from trueup.io.readers.evaluations.names import check_format
+from trueup.io.readers.row_filter import check_where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Duplicates = Literal["error", "mean", "mean-all", "first"]
 #: Options that only files have.
-FILE_OPTIONS = ("sep", "encoding", "skip_lines", "sheet", "worker_from", "sql")
+FILE_OPTIONS = ("sep", "encoding", "skip_lines", "sheet", "worker_from", "from_format", "sql")
 #: Options of how numbers are written, in any table.
 WRITING_OPTIONS = ("decimal", "thousands", "strip_units")
 #: Options of what is taken for an answer.
@@ -84,6 +86,19 @@ class ReadOptions:
         "Take the name of each file, or of its folder, for the worker who gave all answers in it.",
         Literal["file", "folder"] | None,
     )
+    from_format: str | None = keyword(
+        None,
+        "Format of FILE where its content does not tell it; table reads it as a table whatever it looks like.",
+        Literal[
+            "inspect", "promptfoo", "promptfoo-all", "deepeval", "label-studio", "argilla", "hubverse", "table"
+        ]
+        | None,
+    )  # fmt: skip
+    where: Any = keyword(
+        None,
+        "COLUMN=VALUE: keep only rows with this value; may be given several times, for one column to keep any of them.",
+        list[str] | None,
+    )
     wide: bool | str | None = keyword(
         None,
         "One row per question and a column per worker, one row per worker and a column per question, or one row per "
@@ -104,6 +119,8 @@ class ReadOptions:
         """Check what can be checked before anything is read."""
         yes_or_no("anonymous", self.anonymous)
         rules = self.rules
+        check_format(self.from_format)
+        object.__setattr__(self, "where", check_where(self.where))
         object.__setattr__(self, "thousands", rules.writing.thousands)
         object.__setattr__(self, "valid", rules.valid)
 
@@ -114,13 +131,19 @@ class ReadOptions:
 
     @property
     def file_options(self) -> dict[str, Any]:
-        """The options of files and of numbers in them that were given."""
-        values = {name: getattr(self, name) for name in (*FILE_OPTIONS, *WRITING_OPTIONS)}
+        """The options of files, of their rows and of numbers in them that were given."""
+        values = {name: getattr(self, name) for name in (*FILE_OPTIONS, "where", *WRITING_OPTIONS)}
         return {
             name: value
             for name, value in values.items()
             if value is not None and value is not False
         }
+
+    @property
+    def only_in_memory(self) -> list[str]:
+        """The options that were given and that only answers in memory have."""
+        names = ("wide", "sql", "sheet", "worker_from", "from_format", "where")
+        return [name for name in names if getattr(self, name) not in (None, False)]
 
     @property
     def given(self) -> dict[str, Any]:

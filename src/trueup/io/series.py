@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from trueup.core.libraries import loaded
+from trueup.errors import AnswersError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +59,10 @@ def to_list(series: Series) -> list[object]:
         case "polars":
             return list(series.to_list())
         case "pyarrow":
-            return list(series.to_pylist())
+            try:
+                return list(series.to_pylist())
+            except UnicodeDecodeError as error:
+                raise AnswersError("holds text that is not UTF-8. Write the file again.") from error
         case "numpy" if series.dtype.kind in "mM":
             # tolist() turns nanosecond times into bare integers.
             return list(series)

@@ -29,6 +29,7 @@ from trueup.io.question_data.match import QuestionRows, match
 from trueup.io.read_options import WRITING_OPTIONS
 from trueup.io.readers.files import open_source
 from trueup.io.readers.frames import open_frame
+from trueup.io.readers.row_filter import keep_where
 from trueup.io.series import library, to_list
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class TableReader(NamedTuple):
         if isinstance(self.data, str | os.PathLike):
             return self._matched(self._from_file(self.data, choose, self.options))
         if is_frame(self.data):
-            found = _from_frame(self.data, choose)
+            found = _from_frame(self.data, choose, self.options.get("where"))
             if self.kind != "groups":
                 writing = _writing(self.options)
                 values = {name: as_plain(each, writing) for name, each in found.values.items()}
@@ -211,7 +212,7 @@ class TableReader(NamedTuple):
         with source.named():
             chosen = choose(source.names)
         columns = source.fetch([*chosen.question, *chosen.values], chosen.question)
-        question = _keys(columns, chosen.question)
+        question = _keys(columns, chosen)
         if self.kind != "groups":
             columns = {name: as_plain(column, writing) for name, column in columns.items()}
         return TableColumns(question, columns, source.untyped)
@@ -247,7 +248,7 @@ def choose_named(
     """Choose columns of these names; check that each is there once and is not that of the questions."""
     columns = _question_column(available, (question,) if isinstance(question, str) else question)
     both = [column for column in columns if column in names]
-    if both:
+    if both and len(columns) == 1:
         raise AnswersError(
             f"Column {quoted(both[0])}: holds the questions themselves. Name another column."
         )
@@ -286,9 +287,11 @@ def _question_column(available: Sequence[object], question: tuple[str, ...]) -> 
     )
 
 
-def _keys(columns: dict[str, Series], question: Sequence[str]) -> Series | list[object]:
+def _keys(columns: dict[str, Series], chosen: ChosenColumns) -> Series | list[object]:
     """Take the columns of the questions out of all; several of them become tuples."""
-    keys = [columns.pop(name) for name in question]
+    keys = [columns[name] for name in chosen.question]
+    for name in set(chosen.question) - set(chosen.values):
+        del columns[name]
     return keys[0] if len(keys) == 1 else list(zip(*map(to_list, keys), strict=True))
 
 
@@ -312,11 +315,11 @@ def _checked(chosen: ChosenColumns, available: Sequence[object], argument: str) 
     return chosen
 
 
-def _from_frame(frame: Any, choose: Choose) -> TableColumns:
-    opened = open_frame(frame)
+def _from_frame(frame: Any, choose: Choose, where: Sequence[str] | None = None) -> TableColumns:
+    opened = keep_where(open_frame(frame), where)
     chosen = choose(opened.names)
     columns = opened.fetch([*chosen.question, *chosen.values])
-    return TableColumns(_keys(columns, chosen.question), columns)
+    return TableColumns(_keys(columns, chosen), columns)
 
 
 # -- forms -----------------------------------------------------------------------------------------

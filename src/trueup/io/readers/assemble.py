@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from trueup.io.columns import check_titles, suggested
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules, SetAside
+from trueup.io.readers.row_filter import keep_rows
 from trueup.io.rejects import Reject, Rejects
 from trueup.io.series import Series, take, to_list
 from trueup.io.table import CompositeIds, Ids, QuestionKey, Table
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Indices
     from trueup.io.columns import Roles
     from trueup.io.readers.source import Source
+
+#: Rows that a reader left out and that are listed one by one; all are counted.
+MOST_LEFT_OUT = 100_000
 
 
 def read_long(source: Source, roles: Roles, rules: AnswerRules = PLAIN_RULES) -> Table:
@@ -38,9 +43,38 @@ def read_long(source: Source, roles: Roles, rules: AnswerRules = PLAIN_RULES) ->
     """
     with source.named():
         check_titles(roles.id_titles)
-    columns = source.fetch(roles.names, roles.id_names)
+    reasons = [source.reasons] if source.reasons else []
+    columns = source.fetch([*roles.names, *reasons], roles.id_names)
+    if not source.reasons:
+        with source.named():
+            return _assemble(columns, roles, source, rules)
+    left_out = _left_out(columns, roles, source)
+    rows = np.flatnonzero([each is None for each in columns[source.reasons].tolist()])
+    columns = {name: take(column, rows) for name, column in columns.items()}
+    source = keep_rows(source, rows)
     with source.named():
-        return _assemble(columns, roles, source, rules)
+        table = _assemble(columns, roles, source, rules)
+    n_rows, rejects = table.n_rows + len(left_out), left_out + table.rejects
+    return replace(table, n_rows=n_rows, rejects=rejects)
+
+
+def _left_out(columns: Mapping[str, Series], roles: Roles, source: Source) -> Rejects:
+    """Count the rows that the reader left out, and name the first of them."""
+    reasons = columns[source.reasons].tolist()
+    rows = [row for row, reason in enumerate(reasons) if reason is not None]
+    counts = Counter(reasons[row].why for row in rows)
+    shown = rows[:MOST_LEFT_OUT]
+    if not rows:
+        return Rejects()
+    names = [row_names(columns, ids, shown) for ids in (roles.question, (roles.worker,))]
+    places = source.places(shown)
+    return Rejects(
+        tuple(
+            Reject(row, place, question, worker, reasons[row].value, reasons[row].why)
+            for row, place, question, worker in zip(shown, places, *names, strict=True)
+        ),
+        tuple(counts.most_common()),
+    )
 
 
 def _assemble(

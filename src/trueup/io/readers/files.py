@@ -1,18 +1,23 @@
-"""Files, patterns of files, standard input and databases as a `Table`."""
+"""Files, patterns of files, folders of evaluations, standard input and databases as a `Table`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueup.errors import AnswersError
-from trueup.io.formats import Format, find_format, list_endings, sniff_format
-from trueup.io.paths import check_present, find_paths, is_pipe, names_of
+from trueup.errors import AnswersError, quoted
+from trueup.io.formats import JSON, Format, find_format, list_endings, sniff_format
+from trueup.io.paths import Paths, check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
 from trueup.io.readers.delimited import Layout
+from trueup.io.readers.evaluations.folders import ARCHIVE, open_folders
+from trueup.io.readers.evaluations.formats import find_evaluation, read_evaluation, recognise
+from trueup.io.readers.evaluations.hubverse import MODEL, OUTPUT, hub_source, is_hub
+from trueup.io.readers.evaluations.names import HUBVERSE, TABLE, check_format
 from trueup.io.readers.join import join_sources
-from trueup.io.readers.one_worker import check_worker_from, with_worker, worker_of
+from trueup.io.readers.one_worker import WORKER, check_worker_from, with_worker, worker_of
+from trueup.io.readers.row_filter import check_where, keep_where
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source, label_of, labelled, read_head
 from trueup.io.readers.streams import STDIN, TemporaryCopy, copy_pipe, copy_stdin
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
+    from trueup.io.readers.evaluations.formats import Evaluation
     from trueup.io.table import Table
 
 OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
@@ -41,6 +47,8 @@ def read_file(
     skip_lines: int | None = None,
     sheet: str | None = None,
     worker_from: str | None = None,
+    from_format: str | None = None,
+    where: Any = None,
     wide: bool | str | None = None,
     question_data: Sequence[str] = (),
     sql: str | None = None,
@@ -71,6 +79,10 @@ def read_file(
         The sheet of an Excel workbook with several.
     worker_from
         "file" or "folder": the name of a file without its ending, or of its folder, is the worker of all answers in it.
+    from_format
+        Name of the format of a file that an evaluation left, see `trueup.io.readers.evaluations`; "table" for a table.
+    where
+        Column -> value, or several: only rows with one of them are read.
     sql
         A query that gives the table.
 
@@ -88,6 +100,8 @@ def read_file(
         skip_lines=skip_lines,
         sheet=sheet,
         worker_from=worker_from,
+        from_format=from_format,
+        where=where,
         sql=sql,
     )
     return read_table(
@@ -111,45 +125,158 @@ def open_source(
     skip_lines: int | None = None,
     sheet: str | None = None,
     worker_from: str | None = None,
+    from_format: str | None = None,
+    where: Any = None,
     sql: str | None = None,
 ) -> Source:
-    """Open what `read_file` reads: find the names of its columns, do not read its values yet."""
+    """Open what `read_file` reads: find the names of its columns, do not read values of tables yet."""
     layout = Layout.of(sep, encoding, skip_lines, sheet)
+    check_format(from_format)
+    conditions = check_where(where)
     paths, label = find_paths(path)
     if worker_from is not None:
         check_worker_from(worker_from, paths, sql)
     if sql is not None:
-        return _open_database(paths, sql, layout)
+        if from_format is not None:
+            raise AnswersError(
+                "is for files, and sql for a database.",
+                argument="from_format",
+                remedy="Leave one out.",
+            )
+        return keep_where(_open_database(paths, sql, layout), conditions)
+    if from_format != TABLE:
+        paths, label = open_folders(Paths(paths, label), from_format, encoding)
     names = names_of(paths)
-    sources = [_open_one(each, layout, name) for each, name in zip(paths, names, strict=True)]
+    located = [_locate(each, name) for each, name in zip(paths, names, strict=True)]
+    evaluation = None if from_format == TABLE else _evaluation(located, from_format, layout)
+    if evaluation is not None:
+        return keep_where(
+            _open_evaluation(evaluation, located, label, layout, worker_from), conditions
+        )
+    sources = [_open_one(each, layout) for each in located]
+    return _tables(sources, paths, label, conditions, from_format, worker_from)
+
+
+def _tables(
+    sources: list[Source],
+    paths: Sequence[Path],
+    label: str,
+    conditions: Sequence[str] | None,
+    from_format: str | None,
+    worker_from: str | None,
+) -> Source:
+    """Join tables, and name their workers where files or folders do."""
+    hub = from_format == HUBVERSE or (
+        from_format is None
+        and worker_from is None
+        and all(is_hub(source.names) and WORKER not in source.names for source in sources)
+        and (all(MODEL in source.names for source in sources) or str(paths[0]) != STDIN)
+    )
+    if hub:
+        _check_hub(sources, paths, worker_from)
+        worker_from = None if MODEL in sources[0].names else "folder"
     if worker_from is not None:
         sources = [
             with_worker(source, worker_of(each, worker_from))
             for source, each in zip(sources, paths, strict=True)
         ]
-    return sources[0] if len(sources) == 1 else join_sources(sources, label)
+    source = sources[0] if len(sources) == 1 else join_sources(sources, label)
+    source = keep_where(source, conditions)
+    return hub_source(source, MODEL if MODEL in source.names else WORKER) if hub else source
 
 
-def _open_one(path: Path, layout: Layout, name: str) -> Source:
+def _check_hub(sources: Sequence[Source], paths: Sequence[Path], worker_from: str | None) -> None:
+    """Check that files can be forecasts of a hub."""
+    for source in sources:
+        missing = [name for name in OUTPUT if name not in source.names]
+        if missing:
+            raise AnswersError(
+                f"{source.label}: is not of the format {quoted(HUBVERSE)}, it has no column {quoted(missing[0])}.",
+                argument="from_format",
+                remedy="Leave it out, or name another format.",
+            )
+    if worker_from is not None:
+        raise AnswersError(
+            "does not go with the format hubverse, in which folders name the workers.",
+            argument="worker_from",
+            remedy="Leave it out.",
+        )
+    if str(paths[0]) == STDIN and MODEL not in sources[0].names:
+        raise AnswersError("Standard input: has no folder that names the model. Name the files.")
+
+
+class _Located(NamedTuple):
+    """A file that can be read: where it is, what messages call it, and its format if that is known."""
+
+    path: Path
+    label: str
+    name: str
+    format: Format | None
     copy: TemporaryCopy | None = None
+    sniffed: bool = False
+
+
+def _locate(path: Path, name: str) -> _Located:
+    """Find a file; what can be read only once is copied."""
     if str(path) == STDIN:
-        label, name = "Standard input", ""
-    else:
-        label = label_of(name)
-        check_present(path)
+        with labelled("Standard input"):
+            copied = copy_stdin()
+            return _Located(copied, "Standard input", "", None, sniffed=True)
+    label = label_of(name)
+    check_present(path)
     with labelled(label):
-        if not name:
-            path = copy_stdin()
-            file_format = sniff_format(path, layout.encoding)
-        elif is_pipe(path):
+        if is_pipe(path):
             copy = copy_pipe(path)
-            path = copy.path
-            file_format = sniff_format(path, layout.encoding)
+            return _Located(copy.path, label, name, None, copy, sniffed=True)
+    return _Located(path, label, name, find_format(path))
+
+
+def _evaluation(
+    located: Sequence[_Located], from_format: str | None, layout: Layout
+) -> Evaluation | None:
+    """Return the format of an evaluation that was asked for, or that the first file is of."""
+    if from_format == HUBVERSE:
+        return None
+    if from_format is not None:
+        return find_evaluation(from_format)
+    first = located[0]
+    if not (first.sniffed or first.format is JSON or first.path.suffix.lower() == ARCHIVE):
+        return None
+    with labelled(first.label):
+        return recognise(first.path, layout.encoding)
+
+
+def _open_evaluation(
+    evaluation: Evaluation,
+    located: Sequence[_Located],
+    label: str,
+    layout: Layout,
+    worker_from: str | None,
+) -> Source:
+    label = label or located[0].label
+    with labelled(label):
+        JSON.check_options(layout)
+        if worker_from is not None:
+            raise AnswersError(
+                f"does not go with the format {evaluation.name}, which names its workers.",
+                argument="worker_from",
+                remedy="Leave it out.",
+            )
+    source = read_evaluation(
+        evaluation, [(each.path, each.label, each.name) for each in located], label, layout.encoding
+    )
+    return replace(source, label=label)
+
+
+def _open_one(located: _Located, layout: Layout) -> Source:
+    with labelled(located.label):
+        if located.sniffed:
+            file_format = sniff_format(located.path, layout.encoding)
         else:
-            file_format = _format_of(path)
+            file_format = located.format or _format_of(located.path)
         file_format.check_options(layout)
-        opened = file_format.open(path, layout, name)
-    return replace(opened, label=label, kept=copy)
+        opened = file_format.open(located.path, layout, located.name)
+    return replace(opened, label=located.label, kept=located.copy)
 
 
 def _format_of(path: Path) -> Format:

@@ -13,6 +13,7 @@ import numpy as np
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
+from trueup.io.readers.row_filter import check_where, keep_where
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source
 from trueup.io.series import Series, array_of, library
@@ -30,6 +31,7 @@ def read_frame(
     panel: str | None = None,
     numbers: Sequence[str] = (),
     wide: bool | str | None = None,
+    where: Any = None,
     question_data: Sequence[str] = (),
     rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
@@ -51,6 +53,8 @@ def read_frame(
         True or "questions": one row per question and one column per worker; "workers": one row per
         worker and one column per question; False: one row per answer. By default found from names and values; where
         both are possible that is an error.
+    where
+        Column -> value, or several: only rows with one of them are read.
     question_data
         Columns that say something about the questions: in a wide table they are no workers.
     rules
@@ -68,7 +72,7 @@ def read_frame(
     ([0, 0, 1], [7, 8])
     """
     return read_table(
-        open_frame(frame),
+        keep_where(open_frame(frame), check_where(where)),
         question=question,
         worker=worker,
         answer=answer,

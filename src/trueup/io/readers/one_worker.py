@@ -66,7 +66,10 @@ def with_worker(source: Source, worker: str) -> Source:
             columns[WORKER] = _repeated(worker, columns[others[0]])
         return {name: columns[name] for name in names}
 
-    return replace(source, names=[*source.names, WORKER], load=load)
+    def settle(name: str, ids: Series) -> Series:
+        return ids if name == WORKER else source.settle(name, ids)
+
+    return replace(source, names=[*source.names, WORKER], load=load, settle=settle)
 
 
 def _repeated(text: str, like: Series) -> Series:

@@ -72,9 +72,13 @@ def read_table(
     rules: AnswerRules = PLAIN_RULES,
 ) -> Table:
     """Read a table of any shape; columns of `question_data` say something about the questions, and are no workers."""
+    if source.question and isinstance(question, str) and question == "question":
+        question = list(source.question)
     asked = {"question": question, "worker": worker, "answer": answer}
     with source.named():
         shape = _asked_shape(wide)
+        if source.question:
+            shape = _long_shape(shape, source)
         view = _View(source, asked, panel, numbers, question_data, rules)
         layout, advice = None, Advice()
         if shape in ("question", "worker"):
@@ -114,6 +118,17 @@ def _asked_shape(wide: Any) -> str | None:
         'or "workers" (one row per worker).',
         argument="wide",
     )
+
+
+def _long_shape(shape: str | None, source: Source) -> str:
+    """Return the shape of a format that has one row per answer."""
+    if shape in ("question", "worker"):
+        raise AnswersError(
+            f"is for tables, and {source.label or 'this'} has one score after another.",
+            argument="wide",
+            remedy="Leave it out.",
+        )
+    return "answer"
 
 
 class Advice(NamedTuple):

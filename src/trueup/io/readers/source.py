@@ -67,6 +67,10 @@ class Source:
         Column with the labels of the rows, where they have some; it need not be among `names`.
     unnamed
         Whether the columns have no names, only numbers.
+    question
+        The columns that name a question together, where the format says so; such a table has one row per answer.
+    reasons
+        A column, not among `names`, that says why a row is left out: a `LeftOut`, or None for rows that are read.
     """
 
     names: list[str]
@@ -86,6 +90,8 @@ class Source:
     kept: object = None
     index: str | None = None
     unnamed: bool = False
+    question: tuple[str, ...] = ()
+    reasons: str = ""
 
     @property
     def untyped(self) -> bool:
