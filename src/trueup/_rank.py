@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 #: Keywords that are those of `trueup.estimate`.
 RANKED = (
     "level", "max_iter", "tol", "seed", "threads", "duplicates", "question", "worker", "answer", "anonymous", "decimal",
-    "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet", "worker_from", "wide",
-    "sql",
+    "thousands", "strip_units", "skip_bad", "valid", "sep", "encoding", "skip_lines", "sheet", "worker_from",
+    "from_format", "where", "wide", "sql",
 )  # fmt: skip
 JUDGES = ("sample", "fixed")
 
