@@ -31,7 +31,7 @@ def test_enough_answers_need_no_advice() -> None:
     found = examine(trueup.simulate(workers=6, questions=20, seed=1).answers)
     assert found.found == (
         "120 answers from 6 workers to 20 questions",
-        "answers per question: 6 to 6, median 6; per worker: 20 to 20, median 20",
+        "answers per question: 6 each; per worker: 20 each",
         *found.found[2:],
     )
     assert [line.partition(" ")[0] for line in found.found[2:]] == [

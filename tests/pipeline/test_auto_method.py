@@ -198,7 +198,7 @@ def test_reasons_say_by_how_much() -> None:
     assert less > 0.01
     assert (
         found.reason
-        == f"predicts held-out workers better than native, with {less:.1%} less squared error"
+        == f"it predicts held-out workers better than native, with {less:.1%} less squared error"
     )
     est = trueup.estimate(x)
     assert est.diagnosis.method == "mean"

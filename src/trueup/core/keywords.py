@@ -105,6 +105,6 @@ def check_names(function: str, given: Iterable[str], allowed: Iterable[str]) -> 
     """Raise the error of Python for a keyword that a function does not have."""
     strange = sorted(set(given) - set(allowed))
     if strange:
-        near = difflib.get_close_matches(strange[0], list(allowed), n=1)
+        near = difflib.get_close_matches(strange[0], list(allowed), n=1, cutoff=0.75)
         meant = f". Did you mean {near[0]!r}?" if near else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {strange[0]!r}{meant}")

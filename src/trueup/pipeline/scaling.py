@@ -163,7 +163,7 @@ def check_bounds(engine: Engine, plan: Plan) -> str:
     Raises
     ------
     TrueupError
-        When most answers are outside: then the bounds are those of another scale.
+        When all answers are outside: then the bounds are those of another scale.
     """
     if plan.bounds is None:
         return ""
@@ -181,7 +181,7 @@ def check_bounds(engine: Engine, plan: Plan) -> str:
     if not outside:
         return ""
     found = f"{outside:,} of {counted(total, 'answer')} are outside the bounds {low:g} to {high:g}"
-    if 2 * outside > total:
+    if outside == total:
         raise TrueupError(
             f"{found}.",
             argument="bounds",

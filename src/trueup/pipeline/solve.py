@@ -119,7 +119,7 @@ def solve(
     scales = with_average_worker(scaled, scales)
     if gold:
         keep_gold(scaled, scales)
-    warnings = (*([beyond] if beyond else []), *_warnings(aggregate))
+    warnings = _warnings(aggregate)
     for text in warnings:
         warn(text)
     own = aggregate.algorithm.concludes
@@ -176,7 +176,7 @@ def solve(
         second_step=shrunk.in_words(moved, independent=target.name == "consensus"),
         gold="; ".join(filter(None, (gold_says, ahead().next_gold if gold and ahead else ""))),
         assumptions=() if finish.holds_truth else _assumptions(shrunk),
-        warnings=(*warnings, *_reversed(shrunk)),
+        warnings=(*([beyond] if beyond else []), *warnings, *_reversed(shrunk)),
         rough=rough_in_words(shrunk, aggregate.facts),
     )
     if pooling is not None:
