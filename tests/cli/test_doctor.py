@@ -155,7 +155,13 @@ def test_rows_set_aside_go_to_a_file() -> None:
             "why": "outside 0 to 2000",
         },
     ]  # fmt: skip
-    assert "only with --skip-bad" in refusal("estimate", "answers.csv", "--rejects", "b.csv")
+    said = refusal("estimate", "answers.csv", "--rejects", "b.csv")
+    assert "--skip-bad to set them aside" in said
+    Path("plain.csv").write_text(text())
+    said = refusal("estimate", "plain.csv", "--rejects", "b.csv", "-o", "t.csv")
+    assert "only with --skip-bad" in said
+    assert not Path("b.csv").exists()
+    assert not Path("t.csv").exists()
     assert "--engine disk" in refusal(
         *asked, "--rejects", "b.csv", "--engine", "disk", "-o", "t.parquet"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -388,3 +390,22 @@ def test_tables_of_json_are_still_tables(tmp_path: Path) -> None:
     one = tmp_path / "one.json"
     one.write_text('{"question": 1, "worker": "a", "answer": 2, "eval": {}}')
     assert len(read_file(one).answer) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "eval", "excel"])
+def test_standard_input_is_told_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    path = tmp_path / "file"
+    if form == "json":
+        write_json(path, inspect_log())
+    elif form == "eval":
+        write_archive(path, inspect_log(), zstd=True)
+    else:
+        book = pytest.importorskip("openpyxl", reason="needs openpyxl").Workbook()
+        for row in (("question", "worker", "answer"), ("q", "a", 1)):
+            book.active.append(row)
+        book.save(path)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    assert len(read_file("-").answer) == (1 if form == "excel" else len(INSPECT_ROWS))
+    assert len(read_file("-", from_format="table" if form == "excel" else "inspect").answer) > 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.errors import AnswersError, quoted
-from trueup.io.formats import JSON, Format, find_format, list_endings, sniff_format
+from trueup.io.formats import EXCEL, JSON, Format, find_format, list_endings, sniff_format
 from trueup.io.paths import Paths, check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
@@ -240,10 +240,12 @@ def _evaluation(
     if from_format is not None:
         return find_evaluation(from_format)
     first = located[0]
-    if not (first.sniffed or first.format is JSON or first.path.suffix.lower() == ARCHIVE):
-        return None
     with labelled(first.label):
-        return recognise(first.path, layout.encoding)
+        kind = sniff_format(first.path, layout.encoding) if first.sniffed else first.format
+        archive = first.path.suffix.lower() == ARCHIVE or (first.sniffed and kind is EXCEL)
+        if archive or kind is JSON:
+            return recognise(first.path, layout.encoding)
+    return None
 
 
 def _open_evaluation(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import AnswersError, quoted
+from trueup.errors import AnswersError, option, quoted
 from trueup.io.readers.evaluations import (
     argilla,
     deepeval,
@@ -112,7 +112,10 @@ def read_evaluation(
             document = read_document(path, encoding)
             if not evaluation.matches(document):
                 raise AnswersError(
-                    f"is not of the format {quoted(evaluation.name)}. Read files of one format at a time."
+                    f"is not of the format {quoted(evaluation.name)}.",
+                    remedy="Read files of one format at a time."
+                    if records.several
+                    else "Leave out " + option("from_format", None) + ", or name another format.",
                 )
             evaluation.read(document, records)
     evaluation.finish(records)
