@@ -477,6 +477,25 @@ def test_order_of_rows_changes_nothing() -> None:
         assert rows(one.differences)[name] == pytest.approx(rows(two.differences)[name])
 
 
+def test_answers_that_were_read_before() -> None:
+    y = panel()
+    answers = trueup.Answers.of(table(y), question=["sample_id", "model"])
+    ranking = trueup.rank(answers, by="model", item="sample_id")
+    assert rows(ranking.systems) == rows(rank(y).systems)
+    with pytest.raises(trueup.AnswersError, match='by="model"'):
+        trueup.rank(answers, by="modle", item="sample_id")
+
+
+@pytest.mark.parametrize("factor", [1e-50, 1e50])
+def test_any_unit(factor: float) -> None:
+    y = panel(partial=0.2)
+    one, two = rank(y, method="mean"), rank(factor * y, method="mean")
+    assert rows(two.differences)["p_value"] == pytest.approx(rows(one.differences)["p_value"])
+    assert str(two)
+    with pytest.raises(trueup.AnswersError, match="another unit"):
+        rank(factor**2 * y)
+
+
 HOSTILE = ("<script>alert(1)</script>", "=1+1", "two\nlines \x1b[31m")
 
 

@@ -12,7 +12,7 @@ from trueup._estimate import read_answers
 from trueup.answers.answers import Answers
 from trueup.answers.build import build
 from trueup.core.keywords import check_names, signature_with
-from trueup.core.parameters import one_of, yes_or_no
+from trueup.core.parameters import LARGEST, one_of, yes_or_no
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import (
@@ -230,6 +230,7 @@ def rank_answers(
         )
     if data.precision is not None or data.worker_variance is not None:
         raise TrueupError("scores with known variances cannot be ranked.", argument="scores")
+    _check_spread(data)
     notes = list(data.origin.account)
     if data.n_missing:
         notes.insert(
@@ -275,6 +276,18 @@ def rank_answers(
     return Ranking(
         standings, systems, data.worker_ids, weights, tuple(notes), origin.kind, data.names
     )
+
+
+def _check_spread(data: Answers) -> None:
+    """Check that the fourth power of a difference of scores is a number."""
+    values = data.answers
+    spread = float(values.max() - values.min())
+    if spread and not 1 / LARGEST <= spread <= LARGEST:
+        raise AnswersError(
+            f"they vary by {spread:.2g}, and squares of squares of that are no numbers.",
+            argument="scores",
+            remedy="Give them in another unit.",
+        )
 
 
 def average_runs(data: Answers) -> Answers:
@@ -331,7 +344,9 @@ def _codes(
     ids = data.question_ids
     if layout.names_question and isinstance(ids, CompositeIds):
         titles = list(data.names.question)
-        place = titles.index(given) if given in titles else ("item", "by").index(argument)
+        if given not in titles:
+            raise missing_column(given, titles, argument)
+        place = titles.index(given)
         used, number = np.unique(ids.codes[place], return_inverse=True)
         return number, ids.columns[place].take(used)
     return _labels(data, source, given, argument, request)

@@ -120,9 +120,9 @@ def _rest(ranking: Ranking, rest: list[int]) -> str:
         leading = [s for s in ranking.standings.order.tolist() if s in ahead]
         return f"; {name(ranking, rest[0])} is clearly behind {_names(ranking, leading)}"
     if not inside:
-        return (
-            f"; {_names(ranking, rest)} are clearly behind some of them, and cannot be told apart"
-        )
+        alone = int((ranking.standings.ranks[0] == 1).sum()) == 1
+        behind = "clearly behind" if alone else "clearly behind some of them"
+        return f"; {_names(ranking, rest)} are {behind}, and cannot be told apart"
     worse: dict[int, list[int]] = {}
     for better, behind in inside:
         worse.setdefault(better, []).append(behind)
