@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from trueup.ranking.pair import holm, mean_over_items
+from trueup.ranking.scores import Scores
+from trueup.ranking.standings import Standings
 
 
 def plain(y: np.ndarray, w: np.ndarray) -> tuple[float, float, float, float, float]:
@@ -89,3 +91,20 @@ def test_holm() -> None:
     p = np.array([0.01, np.nan, 0.04, 0.03, 0.005])
     assert holm(p) == pytest.approx([0.03, np.nan, 0.06, 0.06, 0.02], nan_ok=True)
     assert holm(np.array([0.9, 0.8])).max() == 1.0
+
+
+def test_no_pair_is_surer_of_its_judges_than_pairs_are_on_average() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(4, 20, 3)) + 0.5 * rng.normal(size=(4, 1, 3))
+    system, item, judge = np.nonzero(y)
+    scores = Scores.of(
+        system, item, judge, y[system, item, judge],
+        group=np.arange(3), weight=np.ones(3), bias=np.zeros(3),
+    )  # fmt: skip
+    standings = Standings(scores, 0.95, fixed=False, sign=1, run_variance=0.0, runs=1.0)
+    own = [scores.difference(*pair) for pair in standings.pairs]
+    mean = np.mean([each.judge_variance for each in own])
+    for pair, each in zip(standings.pairs, own, strict=True):
+        used = standings.difference(*pair).judged
+        assert used.judge_variance == pytest.approx(max(each.judge_variance, mean))
+        assert used.judge_df == pytest.approx(2.0 if each.judge_variance >= mean else 6.0)

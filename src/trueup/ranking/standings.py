@@ -51,13 +51,34 @@ class Standings:
     def difference(self, first: int, second: int) -> Contrast:
         """Compare two systems by number."""
         if (first, second) not in self._pairs:
+            judged = self.scores.difference(first, second)
+            if judged.knows_judges and not self.fixed:
+                between, noise = self._between_judges
+                if between > judged.judge_variance:
+                    freedom = judged.judge_df * max(self.scores.n_systems - 1, 1)
+                    judged = replace(
+                        judged, judge_variance=between, judge_noise=noise, judge_df=freedom
+                    )
             self._pairs[first, second] = Contrast(
-                self.scores.difference(first, second),
+                judged,
                 self.scores.labelled_difference(first, second),
                 self.fixed,
                 self.level,
             )
         return self._pairs[first, second]
+
+    @cached_property
+    def _between_judges(self) -> tuple[float, float]:
+        """Mean variance from the choice of the judges over all pairs, and the sum behind its degrees of freedom.
+
+        No pair gets less: few judges agree about some of many pairs by chance, and these would look certain.
+        """
+        judged = [self.scores.difference(*pair) for pair in self.pairs]
+        known = [(each.judge_variance, each.judge_noise) for each in judged if each.knows_judges]
+        if not known:
+            return 0.0, 0.0
+        between, noise = np.mean(known, axis=0).tolist()
+        return between, noise
 
     @cached_property
     def means(self) -> list[Contrast]:

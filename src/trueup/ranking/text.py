@@ -121,8 +121,8 @@ def _rest(ranking: Ranking, rest: list[int]) -> str:
         return f"; {name(ranking, rest[0])} is clearly behind {_names(ranking, leading)}"
     if not inside:
         alone = int((ranking.standings.ranks[0] == 1).sum()) == 1
-        behind = "clearly behind" if alone else "clearly behind some of them"
-        return f"; {_names(ranking, rest)} are {behind}, and cannot be told apart"
+        how = "clearly behind" if alone else "clearly behind some of them"
+        return f"; {_names(ranking, rest)} are {how}, and cannot be told apart"
     worse: dict[int, list[int]] = {}
     for better, behind in inside:
         worse.setdefault(better, []).append(behind)
