@@ -68,7 +68,7 @@ class QuestionRule(Algorithm):
         given = f"for the answers {listing(answers.tolist(), SHOWN)}"
         try:
             value = self.function(answers)
-        except Exception as error:
+        except Exception as error:  # the caller's own function may raise anything
             text = f"{type(error).__name__}: {error}"
             raise TrueupError(
                 f"the function raised {quoted(text, 200)} {given}.", argument="method"

@@ -120,7 +120,7 @@ def build(
             n_duplicates,
             table.names,
             table.unanswered,
-            table.suggested,
+            table.gold_column,
             table.rejects,
             table.doubtful,
             table.dropped_questions,

@@ -10,8 +10,6 @@ from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.rejects import Rejects
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trueup.io.table import Ids
 
 
@@ -25,8 +23,8 @@ class Origin:
         Names of the columns of ids.
     unanswered
         Questions of a wide table that nobody answered.
-    suggested
-        Columns that may hold systems, runs or known truths and were not used.
+    gold_column
+        Column that may hold known truths and was not used; empty where there is none.
     rejects
         Rows that were set aside because they cannot be used.
     doubtful
@@ -46,7 +44,7 @@ class Origin:
     n_duplicates: int = 0
     names: IdNames = PLAIN_NAMES
     unanswered: Ids | None = None
-    suggested: Mapping[str, str] = field(default_factory=dict)
+    gold_column: str = ""
     rejects: Rejects = field(default_factory=Rejects)
     doubtful: tuple[tuple[str, int], ...] = ()
     dropped_questions: int = 0

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from trueup import __version__
+from trueup.cli.summary import what_was_read
 
 if TYPE_CHECKING:
     from trueup.findings.collection import Findings
@@ -18,17 +19,10 @@ def findings_document(est: Estimate, findings: Findings) -> str:
 
     The keys are those of the tables that the other options write; rows of `questions` come by need.
     """
-    problem, about = est.problem, est.diagnosis
+    about = est.diagnosis
     content = {
         "trueup": __version__,
-        "read": {
-            "rows": problem.n_rows,
-            "dropped": problem.n_missing,
-            "merged": problem.n_duplicates,
-            "answers": problem.n_answers,
-            "workers": problem.n_workers,
-            "questions": problem.n_questions,
-        },
+        "read": what_was_read(est),
         "method": about.method,
         "why": about.why,
         "warnings": list(about.warnings),

@@ -201,6 +201,20 @@ def _err_together(correlated: CorrelatedWorkers, *, pooled: bool) -> list[str]:
     return [f"{text} trueup diagnose FILE shows them."]
 
 
+def what_was_read(est: Estimate) -> dict[str, Any]:
+    """Count rows, answers, workers and questions for a JSON document."""
+    problem, rejects = est.problem, est.rejects
+    counts: dict[str, Any] = {
+        "rows": problem.n_rows,
+        "dropped": problem.n_missing,
+        "merged": problem.n_duplicates,
+        "answers": problem.n_answers,
+        "workers": problem.n_workers,
+        "questions": problem.n_questions,
+    }
+    return counts | ({"set_aside": dict(rejects.counts)} if len(rejects) else {})
+
+
 def document(
     est: Estimate, truth: Floats | None = None, written: Path | None = None, **more: Any
 ) -> str:
@@ -209,20 +223,10 @@ def document(
 
     problem = est.problem
     content: dict[str, Any] = {
-        "read": {
-            "rows": problem.n_rows,
-            "dropped": problem.n_missing,
-            "merged": problem.n_duplicates,
-            "answers": problem.n_answers,
-            "workers": problem.n_workers,
-            "questions": problem.n_questions,
-        },
+        "read": what_was_read(est),
         "diagnosis": asdict(est.diagnosis),
         "level": est.level,
     }
-    rejects = est.rejects
-    if len(rejects):
-        content["read"]["set_aside"] = dict(rejects.counts)
     malformed = getattr(problem, "malformed", None)
     if malformed is not None:
         content["read"] |= {

@@ -55,12 +55,15 @@ PATTERNS = {
     "question": re.compile(r"input\..+", re.IGNORECASE),
     "answer": re.compile(r"answer\..+", re.IGNORECASE),
 }
-# What else a table often has; suggested, and never used unless asked for.
-SUGGESTED_NAMES = {
-    "system": ("system", "model", "variant", "candidate", "policy"),
-    "run": ("run", "epoch", "repeat", "trial", "seed"),
-    "gold": ("gold", "truth", "groundtruth", "reference", "human"),
-}
+# Names of columns with a role of their own: they are no guess for a question, worker or answer.
+GOLD_NAMES = ("gold", "truth", "groundtruth", "reference", "human")
+OTHER_ROLES = frozenset(
+    (
+        *("system", "model", "variant", "candidate", "policy"),
+        *("run", "epoch", "repeat", "trial", "seed"),
+        *GOLD_NAMES,
+    )
+)
 NOUNS = {"question": "questions", "worker": "workers", "answer": "answers"}
 
 
@@ -170,14 +173,10 @@ def recognised(found: Iterable[object], part: str) -> list[Any]:
     return usual or [name for name in names if plain_name(name) in _ID_FORMS.get(part, ())]
 
 
-def suggested(found: Iterable[object]) -> dict[str, str]:
-    """Return the first column that may hold systems, runs or known truths, by what it may hold."""
-    names = [name for name in found if isinstance(name, str)]
-    return {
-        part: next(name for name in names if plain_name(name) in known)
-        for part, known in SUGGESTED_NAMES.items()
-        if any(plain_name(name) in known for name in names)
-    }
+def find_gold_column(found: Iterable[object]) -> str:
+    """Return the first column that may hold known truths; empty where there is none."""
+    names = (name for name in found if isinstance(name, str))
+    return next((name for name in names if plain_name(name) in GOLD_NAMES), "")
 
 
 def question_columns(given: Any, found: Sequence[object]) -> tuple[Any, ...]:
@@ -367,7 +366,6 @@ def guess(
     of numbers.
     """
     occurrences = Counter(found)
-    hints = {name for names in SUGGESTED_NAMES.values() for name in names}
     free = [
         name
         for name in found
@@ -379,7 +377,7 @@ def guess(
         if likely is not None and (part != "answer" or is_number(likely)):
             guesses[part] = likely
             free.remove(likely)
-    free = [name for name in free if plain_name(name) not in hints]
+    free = [name for name in free if plain_name(name) not in OTHER_ROLES]
     rest = [part for part in KNOWN_NAMES if part in parts and part not in guesses]
     if len(free) < len(rest):
         rest = []  # what is there is something else

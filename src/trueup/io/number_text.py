@@ -35,14 +35,14 @@ _UNIT = re.compile(
     rf"(?P<after>[%‰{_CURRENCY}]|{_WORD}(?:[ /·*]{_WORD}){{0,3}})?"
 )
 _PERCENT = ("%", "percent", "per cent", "pct")
-# What multiplies a number, or makes a time of it, is no unit that could be taken off.
+# Words that multiply a number, or turn it into a time of day, must not be stripped as if they were units.
 _NO_UNITS = re.compile(
     r"[kKMB]|(?i:tsd|thousand|million|billion|trillion|mio|mrd|mn|bn|hundred|dozen|lakh|crore|am|pm)s?\.?"
 )
 
 
 class Parsed(NamedTuple):
-    """A number and the unit that was taken off it; the unit of a plain number is empty."""
+    """A number and its unit, which is empty for a plain number."""
 
     number: float
     unit: str = ""

@@ -227,8 +227,8 @@ class Table:
         What the caller calls questions and workers.
     unanswered
         Questions that nobody answered, of a table that lists them; None: there are none.
-    suggested
-        Columns that may hold systems, runs or known truths, and were not used.
+    gold_column
+        Column that may hold known truths and was not used; empty where there is none.
     """
 
     question: Indices
@@ -246,7 +246,7 @@ class Table:
     ordered: bool = True
     names: IdNames = PLAIN_NAMES
     unanswered: Ids | None = None
-    suggested: Mapping[str, str] = field(default_factory=dict)
+    gold_column: str = ""
     rejects: Rejects = field(default_factory=Rejects)
     doubtful: tuple[tuple[str, int], ...] = ()
     dropped_questions: int = 0

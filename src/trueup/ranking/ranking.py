@@ -11,7 +11,6 @@ import numpy as np
 
 from trueup.core.parameters import number
 from trueup.io.frames_out import make_frame
-from trueup.ranking.contrast import LABELS
 from trueup.ranking.gate import Gate, decide
 from trueup.ranking.improvements import Improvement, improvements
 from trueup.ranking.judges import Favours, favours
@@ -263,11 +262,6 @@ class Ranking:
         from trueup.report.ranking_page import plot_ranking
 
         return plot_ranking(self)
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether some mean rests on labels."""
-        return any(mean.basis == LABELS for mean in self.standings.means)
 
     def _frame(self, columns: dict[str, Any]) -> Any:
         return make_frame(self.kind, columns, null_columns=UNKNOWN, names=self.names)

@@ -43,8 +43,8 @@ def account(est: Estimate) -> list[str]:
 def _suggested(est: Estimate) -> list[str]:
     """Mention a column that may hold known truths, unless it was used."""
     origin = getattr(est.problem, "origin", None)
-    column = None if origin is None else origin.suggested.get("gold")
-    if column is None or column in est.request.question_data.columns().names:
+    column = "" if origin is None else origin.gold_column
+    if not column or column in est.request.question_data.columns().names:
         return []
     return [
         f"column {quoted(column)} was not used; "

@@ -373,7 +373,7 @@ def _advice(frame: DataFrame, name: str, bad: Column, writing: Writing) -> str:
         if which is bad:
             rows = range(len(values))
     told = advise(values, rows, writing, skips=False)
-    # Units cannot be taken off here.
+    # Spark does not strip units, so do not advise it.
     fits = told.notation and not any("strip_units" in fix for fix in told.fixes)
     return told.remedy if fits else ""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.errors import AnswersError, bad_rows, option, quoted
-from trueup.io.columns import check_titles, suggested
+from trueup.io.columns import check_titles, find_gold_column
 from trueup.io.encode import encode
 from trueup.io.numbers import to_numbers
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules, SetAside
@@ -117,7 +117,7 @@ def _assemble(
         kind=source.kind,
         ordered=source.ordered,
         names=roles.id_titles,
-        suggested=suggested(name for name in source.names if name not in roles.names),
+        gold_column=find_gold_column(name for name in source.names if name not in roles.names),
         rejects=_rejects(columns, roles, source, reader),
         doubtful=tuple(reader.doubtful.most_common()),
         dropped_questions=_dropped(columns, roles, keep, len(question_ids)),
