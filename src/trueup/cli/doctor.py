@@ -60,7 +60,7 @@ def doctor(
     lines = []
     for way in ways:
         lines += [_command(way, file), f"  {_sizes(way)}"]
-    _show("Run the one you mean; the likeliest comes first", lines)
+    _show("Run the one you mean", lines)
 
 
 def _show(title: str, lines: "tuple[str, ...] | list[str]") -> None:
