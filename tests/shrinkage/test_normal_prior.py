@@ -73,7 +73,7 @@ def test_values_of_c() -> None:
 
 
 def test_many_questions_leave_a_narrow_peak() -> None:
-    x, v = data(8, 20_000)
+    x, v = data(8, 10_000)
     w = 1 / v
     middle = np.log(np.var(x) - np.mean(v))
     expected = plain(x, v, ends=(middle - 0.15, middle + 0.15), points=120)

@@ -16,7 +16,16 @@ import numpy as np
 from trueup.core.arrays import PIECE, in_pieces, index_type
 from trueup.core.libraries import loaded
 from trueup.errors import AnswersError, quoted
-from trueup.io.series import Series, dtype_name, library, sort_order, take, to_list
+from trueup.io.series import (
+    Series,
+    arrow_to_numpy,
+    dtype_name,
+    library,
+    numpy_to_arrow,
+    sort_order,
+    take,
+    to_list,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -186,12 +195,12 @@ def _from_arrow(series: Series) -> _Raw:
     if types.is_boolean(kind):
         series = series.cast(pyarrow.uint8())
     elif types.is_floating(kind):
-        return _from_floats(series.cast(pyarrow.float64()).fill_null(np.nan).to_numpy())
+        return _from_floats(arrow_to_numpy(series.cast(pyarrow.float64()).fill_null(np.nan)))
     if types.is_boolean(kind) or types.is_integer(kind):
         missing = series.is_null().to_numpy() if series.null_count else None
         if missing is not None:
             series = series.fill_null(import_module("pyarrow.compute").min(series).as_py() or 0)
-        return _from_integers(series.to_numpy(), missing)
+        return _from_integers(arrow_to_numpy(series), missing)
     if types.is_dictionary(kind):
         series = series.unify_dictionaries()
     else:
@@ -206,7 +215,7 @@ def _from_arrow(series: Series) -> _Raw:
     if codes.null_count:
         # In a signed type, since indices may be unsigned.
         codes = codes.cast(pyarrow.int64()).fill_null(-1)
-    codes = codes.to_numpy()
+    codes = arrow_to_numpy(codes)
     values = series.chunk(0).dictionary
     if not types.is_dictionary(kind):
         return _Raw(codes, len(values))
@@ -265,8 +274,8 @@ def _hash_integers(values: NDArray[Any]) -> _Raw:
     """Encode integers with the hash table of a loaded library; numpy has to sort."""
     pyarrow, pandas = loaded("pyarrow"), loaded("pandas")
     if pyarrow is not None:
-        encoded = pyarrow.array(values).dictionary_encode()
-        return _Raw(encoded.indices.to_numpy().copy(), len(encoded.dictionary))
+        encoded = numpy_to_arrow(values).dictionary_encode()
+        return _Raw(arrow_to_numpy(encoded.indices).copy(), len(encoded.dictionary))
     if pandas is not None:
         codes, distinct = pandas.factorize(values)
     else:

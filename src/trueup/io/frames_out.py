@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from trueup.io.series import Series, library
+from trueup.io.series import Series, library, numpy_to_arrow
 from trueup.io.table import CompositeIds, Ids
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def _column(kind: str, values: Series | list[object], nan_is_null: bool) -> Seri
             text = module.String if is_text else None
             return module.Series(values=values, dtype=text, nan_to_null=nan_is_null)
         case "pyarrow":
+            if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+                return numpy_to_arrow(values, nan_is_null=nan_is_null)
             text = module.string() if is_text else None
             return module.array(values, type=text, from_pandas=nan_is_null)
         case _:

@@ -20,7 +20,7 @@ from trueup.errors import MOST_ROWS, AnswersError, BadRows, bad_rows, option, qu
 from trueup.io.encode import arrow_of_pandas, encode, is_missing
 from trueup.io.number_advice import advise
 from trueup.io.number_text import MISSING_TEXTS, PLAIN, Writing
-from trueup.io.series import Series, dtype_name, library, take, to_list
+from trueup.io.series import Series, arrow_to_numpy, dtype_name, library, take, to_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -227,7 +227,7 @@ def from_arrow(series: Series, writing: Writing = PLAIN) -> Read | None:
     numbers = series.cast(pyarrow.float64(), safe=False)
     if numbers.null_count:
         numbers = numbers.fill_null(np.nan)
-    return Read(np.asarray(numbers.to_numpy()))
+    return Read(arrow_to_numpy(numbers))
 
 
 def _from_dictionary(series: Series) -> Read | None:
@@ -237,7 +237,7 @@ def _from_dictionary(series: Series) -> Read | None:
         read = from_arrow(chunk.dictionary)
         if read is None:
             return None
-        at = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        at = arrow_to_numpy(chunk.indices.cast("int64").fill_null(-1))
         wrong = np.zeros(len(read.numbers), dtype=np.bool_) if read.bad is None else read.bad
         numbers.append(np.append(read.numbers, np.nan)[at])
         bad.append(np.append(wrong, False)[at])

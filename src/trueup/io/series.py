@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Series: TypeAlias = Any
 
+#: Types of numbers that pyarrow calls otherwise than numpy.
+ARROW_NUMBERS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
 
 def library(series: Series) -> str:
     """Return the name of the library a column comes from."""
@@ -135,12 +138,41 @@ def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
                 series = series.cast(series.type.value_type)
             kind = series.type
             if types.is_string(kind) or types.is_large_string(kind) or types.is_primitive(kind):
-                return np.asarray(import_module("pyarrow.compute").sort_indices(series))
+                return arrow_to_numpy(import_module("pyarrow.compute").sort_indices(series))
         case "pandas" if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
             return np.argsort(series.to_numpy(), kind="stable")
         case "numpy" if series.dtype.kind != "O":
             return np.argsort(series, kind="stable")
     return None
+
+
+def arrow_to_numpy(column: Series) -> NDArray[Any]:
+    """Return a pyarrow column of numbers without nulls as an array, without a copy where it has one chunk.
+
+    `to_numpy` of pyarrow imports pandas where that is installed, which takes as long as reading a million rows.
+    """
+    dtype = np.dtype(ARROW_NUMBERS.get(str(column.type), str(column.type)))
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in _chunks(column)
+        if len(chunk)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def numpy_to_arrow(values: NDArray[Any], *, nan_is_null: bool = False) -> Series:
+    """Return an array of integers or floating point numbers as a pyarrow array; it does not import pandas, either."""
+    pyarrow = import_module("pyarrow")
+    values = np.ascontiguousarray(values)
+    known = None
+    if nan_is_null and values.dtype.kind == "f":
+        missing = np.isnan(values)
+        if missing.any():
+            known = pyarrow.py_buffer(np.packbits(~missing, bitorder="little"))
+    kind = pyarrow.from_numpy_dtype(values.dtype)
+    return pyarrow.Array.from_buffers(kind, len(values), [known, pyarrow.py_buffer(values)])
 
 
 def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
@@ -151,7 +183,7 @@ def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
     pyarrow = sys.modules["pyarrow"]
     try:
         if isinstance(series, pyarrow.Array):
-            return series.take(pyarrow.array(rows))
+            return series.take(numpy_to_arrow(rows))
         if not len(rows):
             return pyarrow.array([], type=series.type)
         order = np.argsort(rows, kind="stable")
@@ -160,13 +192,13 @@ def _take_arrow(series: Series, rows: NDArray[np.int64]) -> Series:
         parts = np.split(rows[order], np.searchsorted(rows[order], ends[:-1]))
         starts = [0, *ends[:-1].tolist()]
         taken = [
-            chunk.take(pyarrow.array(part - start))
+            chunk.take(numpy_to_arrow(part - start))
             for chunk, part, start in zip(chunks, parts, starts, strict=True)
         ]
         joined = pyarrow.chunked_array(taken, type=series.type).unify_dictionaries()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return pyarrow.concat_arrays(joined.chunks).take(pyarrow.array(back))
+        return pyarrow.concat_arrays(joined.chunks).take(numpy_to_arrow(back))
     except pyarrow.ArrowNotImplementedError:
         # Not every version can take from text views, for example.
         return pyarrow.array([series[int(row)].as_py() for row in rows], type=series.type)

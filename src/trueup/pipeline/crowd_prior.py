@@ -53,6 +53,7 @@ SMALLEST = 1e-12
 MOST_X = 5.0
 #: No interval reaches further than this many predictive standard deviations.
 MOST_DEVIATIONS = 50.0
+BISECTIONS = 50  # halve a width to the last digits
 #: Crowds that are drawn to see what more known truths would bring.
 DRAWS = 16
 
@@ -127,7 +128,6 @@ class Crowd:
 
     def half_width(self, u: float, level: float) -> float:
         """Return half the width of the symmetric interval at z = 0 that holds a truth with the given probability."""
-        from scipy.optimize import brentq
         from scipy.special import ndtr
 
         own = np.sqrt(self.spread**2 + self.offset_variance + self.slope**2 * u)
@@ -140,7 +140,12 @@ class Crowd:
         high = MOST_DEVIATIONS * self.deviation(u) + SMALLEST
         if lacking(high) >= 0:
             return high
-        return float(brentq(lacking, 0.0, high, xtol=1e-13 * high, rtol=1e-14))
+        # By bisection, as scipy.optimize takes longer to import than all of this.
+        low = 0.0
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if lacking(middle) > 0 else (low, middle)
+        return (low + high) / 2
 
 
 def reliability(s: float, tau2: float, questions: int) -> float:

@@ -116,24 +116,38 @@ def fit_location(
     u: Floats,
     start: Components,
     needed: Floats | None = None,
+    number: Floats | None = None,
     mapping: Callable[[], AbstractContextManager[MapPieces]] = threaded,
 ) -> Components:
     """Fit location mixtures to panels x questions, from a start.
+
+    `number` says how many questions each stands for, see `condense`.
 
     Gains get smaller from round to round. So a panel is given up if its log likelihood would stay below `needed` even
     with the last gain in each of the remaining rounds. `mapping` is `threaded` or `serial`.
     """
     with mapping() as map_pieces:
-        return _settle(t, u, start, needed, partial(_location_step, map_pieces))
+        return _settle(t, u, number, start, needed, partial(_location_step, map_pieces))
 
 
-def fit_scale(t: Floats, u: Floats, start: Components, needed: Floats | None = None) -> Components:
+def fit_scale(
+    t: Floats,
+    u: Floats,
+    start: Components,
+    needed: Floats | None = None,
+    number: Floats | None = None,
+) -> Components:
     """Fit scale mixtures to panels x questions, from a start; see `fit_location`."""
-    return _settle(t, u, start, needed, _scale_step)
+    return _settle(t, u, number, start, needed, _scale_step)
 
 
 def _settle(
-    t: Floats, u: Floats, start: Components, needed: Floats | None, step: Step
+    t: Floats,
+    u: Floats,
+    number: Floats | None,
+    start: Components,
+    needed: Floats | None,
+    step: Step,
 ) -> Components:
     """Repeat expectation and maximisation until each panel has settled."""
     needed = np.full(len(t), -np.inf) if needed is None else needed
@@ -141,9 +155,9 @@ def _settle(
     done = Components(pi.copy(), mu.copy(), tau2.copy(), np.full(len(t), -np.inf))
     alive = np.arange(len(t))
     before = np.full(len(t), -np.inf)
-    least = max(GAIN, GAIN_EACH * t.shape[1])
+    least = np.maximum(GAIN, GAIN_EACH * questions_of(t, number))
     for turn in range(ROUNDS):
-        fit, new = step(t, u, pi, mu, tau2)
+        fit, new = step(t, u, number, pi, mu, tau2)
         stop = np.full(len(t), turn == ROUNDS - 1)
         if turn + 1 >= FIRST_STOP:
             gain = fit - before
@@ -154,14 +168,26 @@ def _settle(
                 break
             go = ~stop
             alive, t, u, fit, needed = alive[go], t[go], u[go], fit[go], needed[go]
+            least, number = least[go], None if number is None else number[go]
             new = (new[0][go], new[1][go], new[2][go])
         before = fit
         pi, mu, tau2 = new
     return done
 
 
+def questions_of(t: Floats, number: Floats | None) -> Floats:
+    """Return the number of questions of each panel."""
+    return np.full(len(t), float(t.shape[1])) if number is None else number.sum(axis=1)
+
+
 def _location_step(
-    map_pieces: MapPieces, t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
+    map_pieces: MapPieces,
+    t: Floats,
+    u: Floats,
+    number: Floats | None,
+    pi: Floats,
+    mu: Floats,
+    tau2: Floats,
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
     """Return the log likelihood, and the parameters after one step."""
     count, questions = t.shape
@@ -169,7 +195,10 @@ def _location_step(
 
     def sums_of(piece: Piece) -> tuple[Floats, Floats, Floats]:
         rows, at = piece
-        return _location_sums(t[rows, at], u[rows, at], log_pi[rows], mu[rows], tau2[rows, :1])
+        some = None if number is None else number[rows, at]
+        return _location_sums(
+            t[rows, at], u[rows, at], some, log_pi[rows], mu[rows], tau2[rows, :1]
+        )
 
     fit, more, sums = np.zeros(count), np.zeros((count, 2)), np.zeros((*mu.shape, 5))
     pieces = pieces_of(count, questions, mu.shape[1])
@@ -177,18 +206,19 @@ def _location_step(
     for (rows, _), parts in zip(pieces, map_pieces(sums_of, pieces), strict=True):
         for total, part in zip((fit, sums, more), parts, strict=True):
             total[rows] += part
-    fit -= 0.5 * questions * LOG_TWO_PI
+    every = questions_of(t, number)
+    fit -= 0.5 * every * LOG_TWO_PI
     one, w, w_t, w2, w2_t = np.moveaxis(sums, 2, 0)
     new_mu = np.where(w > TINY, w_t / np.maximum(w, TINY), mu)
     # The squares are around the old means; sums give the correction for the new ones.
     step = new_mu - mu
     above = more[:, 0] + (step * (step * w2 - 2.0 * (w2_t - mu * w2))).sum(axis=1)
     new_tau2 = np.maximum(above / more[:, 1], 0.0)[:, None]
-    return fit, (one / questions, new_mu, np.broadcast_to(new_tau2, mu.shape))
+    return fit, (one / every[:, None], new_mu, np.broadcast_to(new_tau2, mu.shape))
 
 
 def _location_sums(
-    t: Floats, u: Floats, log_pi: Floats, mu: Floats, tau2: Floats
+    t: Floats, u: Floats, number: Floats | None, log_pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the sums over some questions, panels x questions, that a step needs.
 
@@ -200,7 +230,7 @@ def _location_sums(
     r, total, fit, square = unscaled(t, w, log_pi, mu)
     # R itself is never computed: its sums are divided by the total.
     by = scratch("by", count, 5, questions)
-    np.divide(1.0, total, out=by[:, 0])
+    np.divide(1.0 if number is None else number, total, out=by[:, 0])
     np.multiply(by[:, 0], w, out=by[:, 1])
     np.multiply(by[:, 1], t, out=by[:, 2])
     np.multiply(by[:, 1:3], w[:, None], out=by[:, 3:])
@@ -208,6 +238,9 @@ def _location_sums(
     square *= r
     away = -2.0 * square.sum(axis=1) * by[:, 1]
     w *= w
+    if number is not None:
+        w *= number
+        fit *= number
     more = np.stack([(away - w * u).sum(axis=1), w.sum(axis=1)], axis=1)
     return fit.sum(axis=1), sums, more
 
@@ -259,13 +292,16 @@ def scale_responsibilities(
 
 
 def _scale_step(
-    t: Floats, u: Floats, pi: Floats, mu: Floats, tau2: Floats
+    t: Floats, u: Floats, number: Floats | None, pi: Floats, mu: Floats, tau2: Floats
 ) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
     """Return the log likelihood, and the parameters after one step."""
-    questions = t.shape[1]
+    questions = questions_of(t, number)
     r, w, density = scale_responsibilities(t, u, pi, mu, tau2)
+    if number is not None:
+        r *= number[:, None]
+        density *= number
     fit = density.sum(axis=1) - 0.5 * questions * LOG_TWO_PI
-    new_pi = r.sum(axis=2) / questions
+    new_pi = r.sum(axis=2) / questions[:, None]
     r *= w
     total = r.sum(axis=1)
     new_mu = ((total * t).sum(axis=1) / np.maximum(total.sum(axis=1), TINY))[:, None]
@@ -276,22 +312,26 @@ def _scale_step(
     return fit, (new_pi, np.broadcast_to(new_mu, mu.shape), new_tau2)
 
 
-def fit_one(t: Floats, u: Floats) -> Floats:
-    """Return the log likelihood of one normal prior for each panel, fitted by moments."""
-    middle = t.mean(axis=1)
-    tau2 = np.maximum(t.var(axis=1) - u.mean(axis=1), 0.0)
+def fit_one(t: Floats, u: Floats, number: Floats | None = None) -> Floats:
+    """Return the log likelihood of one normal prior for each panel, fitted by moments; see `fit_location`."""
+    n = np.ones_like(t) if number is None else number
+    questions = questions_of(t, number)
+    middle = (n * t).sum(axis=1) / questions
+    spread = (n * ((t - middle[:, None]) ** 2 - u)).sum(axis=1) / questions
+    tau2 = np.maximum(spread, 0.0)
     for _ in range(MOMENT_ROUNDS):
         w = 1.0 / (u + tau2[:, None])
-        middle = (w * t).sum(axis=1) / w.sum(axis=1)
-        w *= w
+        weight = n * w
+        middle = (weight * t).sum(axis=1) / weight.sum(axis=1)
+        weight *= w
         error = (t - middle[:, None]) ** 2 - u
-        new = np.maximum((w * error).sum(axis=1) / w.sum(axis=1), 0.0)
+        new = np.maximum((weight * error).sum(axis=1) / weight.sum(axis=1), 0.0)
         settled = np.abs(new - tau2) <= 1e-12 * (new + tau2)
         tau2 = new
         if settled.all():
             break
     w = 1.0 / (u + tau2[:, None])
-    middle = (w * t).sum(axis=1) / w.sum(axis=1)
-    density = np.log(w) - w * (t - middle[:, None]) ** 2
-    fit: Floats = 0.5 * (density.sum(axis=1) - t.shape[1] * LOG_TWO_PI)
+    middle = (n * w * t).sum(axis=1) / (n * w).sum(axis=1)
+    density = n * (np.log(w) - w * (t - middle[:, None]) ** 2)
+    fit: Floats = 0.5 * (density.sum(axis=1) - questions * LOG_TWO_PI)
     return fit

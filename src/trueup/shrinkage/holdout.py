@@ -18,6 +18,7 @@ import numpy as np
 
 from trueup.core.arrays import offsets, segment_sum
 from trueup.errors import TrueupError
+from trueup.shrinkage.condense import condense
 from trueup.shrinkage.expectation import fit_location, fit_scale, serial
 from trueup.shrinkage.location_mixture import location_means
 from trueup.shrinkage.mixture_search import FLOOR, SCALE_MIXTURE
@@ -158,10 +159,13 @@ class HoldoutTrial:
             units = replace(units, floor=np.maximum(floor, units.floor))
             every = np.arange(len(rows))
             t, u = units.standardise(every, x[at], v[at])
+            points, variances, number = condense(t, u)
             if is_scale:
-                mean = scale_posterior(t, u, fit_scale(t, u, start))[0]
+                mixture = fit_scale(points, variances, start, number=number)
+                mean = scale_posterior(t, u, mixture)[0]
             else:
-                mean = location_means(t, u, fit_location(t, u, start, mapping=serial))
+                mixture = fit_location(points, variances, start, number=number, mapping=serial)
+                mean = location_means(t, u, mixture)
             mean, _ = units.restore(every, mean, u)
             predicted[at] = mean.reshape(predicted[at].shape)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.shrinkage.condense import condense
 from trueup.shrinkage.expectation import (
     LONGEST,
     PIECE,
@@ -166,6 +167,7 @@ def _log(pi: Floats) -> Floats:
 
 def _average(t: Floats, u: Floats, start: Components, near: float | None) -> Integral:
     """Integrate a location mixture of each row over its variance."""
+    t, u, number = condense(t, u)
     count, questions = t.shape
     parts = start.pi.shape[1]
     at_once = max(1, CELLS // (count * questions * parts))
@@ -188,8 +190,9 @@ def _average(t: Floats, u: Floats, start: Components, near: float | None) -> Int
                     part if some == 1 else np.repeat(part, some, axis=0)
                     for part in (t, start.mu, log_pi)
                 )
+                numbers = None if number is None else np.repeat(number, some, axis=0)
                 for turn in range(INNER_ROUNDS + 1):
-                    density, total = _weigh(rows_t, w, shares, means, map_pieces)
+                    density, total = _weigh(rows_t, w, numbers, shares, means, map_pieces)
                     weight = np.maximum(total[..., 0], np.finfo(float).tiny)
                     if turn < INNER_ROUNDS:
                         means = np.where(total[..., 0] > 0, total[..., 1] / weight, means)
@@ -198,7 +201,7 @@ def _average(t: Floats, u: Floats, start: Components, near: float | None) -> Int
                 precision[:, batch] = weight.reshape(-1, some, parts)
         return fit, np.zeros(s.shape), (mu, precision)
 
-    high = HIGHEST * np.maximum(nearest.mean(axis=1), 1.0)
+    high = HIGHEST * np.maximum(np.average(nearest, axis=1, weights=number), 1.0)
     at_grid = sums if near is None or count > 1 else partial(_sums_near, sums, near)
     nodes, fitted = integrate(at_grid, free=2.0, power=1.0, high=high, c=np.ones((count, 1)))
     return _fewer_points(nodes, fitted, sums)
@@ -268,7 +271,12 @@ def _fewer_points(nodes: Nodes, fitted: tuple[Floats, ...], sums: Sums) -> Integ
 
 
 def _weigh(
-    t: Floats, w: Floats, log_pi: Floats, mu: Floats, map_pieces: MapPieces
+    t: Floats,
+    w: Floats,
+    number: Floats | None,
+    log_pi: Floats,
+    mu: Floats,
+    map_pieces: MapPieces,
 ) -> tuple[Floats, Floats]:
     """Return the log likelihood of rows of questions, up to a constant, and sums of `R w` and `R w t`."""
 
@@ -277,6 +285,9 @@ def _weigh(
         t_piece, w_piece = t[rows, at], w[rows, at]
         r, total, density, _ = unscaled(t_piece, w_piece, log_pi[rows], mu[rows])
         by = w_piece / total
+        if number is not None:
+            by *= number[rows, at]
+            density *= number[rows, at]
         return density.sum(axis=1), r @ np.stack([by, by * t_piece], axis=2)
 
     fit, sums = np.zeros(len(t)), np.zeros((*mu.shape, 2))

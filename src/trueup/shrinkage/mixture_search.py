@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.shrinkage.clusters import line_clusters
+from trueup.shrinkage.condense import condense
 from trueup.shrinkage.expectation import Components, fit_location, fit_one, fit_scale
 from trueup.shrinkage.tiles import CELLS, uncut_tiles
 from trueup.shrinkage.units import PanelUnits
@@ -88,7 +89,9 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
     """Return the preferred kind of each row and its components; aggregates are sorted in each row."""
     count, questions = t.shape
     penalty = np.log(questions) + PENALTY
-    criterion = -2.0 * fit_one(t, u) + 2.0 * penalty
+    # Starts are found with all questions.
+    points, variances, number = condense(t, u)
+    criterion = -2.0 * fit_one(points, variances, number) + 2.0 * penalty
     path, fails = criterion.copy(), np.zeros(count, dtype=np.int64)
     kind = np.full(count, ONE_NORMAL)
     best = Components.empty(count, MOST_COMPONENTS)
@@ -109,7 +112,8 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
             ahead, starts = k, line_clusters(t[rows], min(k + 1, most))[k - 2 :]
         start = _cluster_start(t[rows], u[rows], starts[k - ahead])
         needed = 0.5 * (2 * k * penalty - path[rows])
-        fitted = fit_location(t[rows], u[rows], start, needed)
+        some = None if number is None else number[rows]
+        fitted = fit_location(points[rows], variances[rows], start, needed, some)
         value = compare(rows, k, fitted, 2 * k)
         improved = value < path[rows]
         path[rows] = np.minimum(value, path[rows])
@@ -118,7 +122,8 @@ def _search(t: Floats, u: Floats) -> tuple[Ints, Components]:
         rows, starts = rows[go], [begins[go] for begins in starts]
         if len(rows) == 0:
             break
-    fitted = fit_scale(t, u, _scale_start(t, u), 0.5 * (4.0 * penalty - criterion))
+    needed = 0.5 * (4.0 * penalty - criterion)
+    fitted = fit_scale(points, variances, _scale_start(t, u), needed, number)
     compare(np.arange(count), SCALE_MIXTURE, fitted, 4)
     return kind, best
 
@@ -128,10 +133,12 @@ def _fit_only(t: Floats, u: Floats, kind: int) -> tuple[Ints, Components]:
     count, questions = t.shape
     if kind == ONE_NORMAL or kind > min(MOST_COMPONENTS, questions // QUESTIONS_EACH):
         return np.full(count, ONE_NORMAL), Components.empty(count, MOST_COMPONENTS)
+    points, variances, number = condense(t, u)
     if kind == SCALE_MIXTURE:
-        return np.full(count, kind), fit_scale(t, u, _scale_start(t, u))
+        start = _scale_start(t, u)
+        return np.full(count, kind), fit_scale(points, variances, start, number=number)
     start = _cluster_start(t, u, line_clusters(t, kind)[-1])
-    return np.full(count, kind), fit_location(t, u, start)
+    return np.full(count, kind), fit_location(points, variances, start, number=number)
 
 
 def _cluster_start(t: Floats, u: Floats, begins: Ints) -> Components:

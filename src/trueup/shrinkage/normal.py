@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
+from trueup.shrinkage.condense import condense
 from trueup.shrinkage.contract import Panels, ShrinkRule
 from trueup.shrinkage.panel_data import degrees_of_freedom, interval_variance
 from trueup.shrinkage.quadrature import HIGHEST, PanelGrid, fit_grids, integrate, read_posterior
@@ -149,8 +150,9 @@ def _fit_tile(t: Floats, u: Floats, c: Floats) -> Integral:
     total = flat.sum(axis=1)
     middle = (flat * t).sum(axis=1) / total
     spread = (flat * (t - middle[:, None]) ** 2).sum(axis=1) / total
+    points, variances, number = condense(t, u)
     return integrate(
-        partial(_sums, t, u),
+        partial(_sums, points, variances, np.ones_like(t) if number is None else number),
         free=questions - 1.0,
         power=0.5 if questions == LEAST else 1.0,
         high=HIGHEST * np.maximum(spread, np.median(u, axis=1)),
@@ -158,20 +160,25 @@ def _fit_tile(t: Floats, u: Floats, c: Floats) -> Integral:
     )
 
 
-def _sums(t: Floats, u: Floats, s: Floats) -> tuple[Floats, Floats, tuple[Floats, ...]]:
-    """Return the log likelihood without rss, rss, and mu and the sum of w, at each s of each panel."""
+def _sums(
+    t: Floats, u: Floats, number: Floats, s: Floats
+) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+    """Return the log likelihood without rss, rss, and mu and the sum of w, at each s of each panel.
+
+    `number` is the number of questions that each stands for.
+    """
     count, questions = t.shape
     fit, rss, mu, total = (np.empty(s.shape) for _ in range(4))
     at_once = max(1, CELLS // (count * questions))
-    both = np.stack([np.ones_like(t), t], axis=2)
-    ones = np.ones(questions)
+    both = np.stack([number, number * t], axis=2)
+    ones = number[:, :, None]
     w, r = (np.empty((count, min(at_once, s.shape[1]), questions)) for _ in range(2))
     for start in range(0, s.shape[1], at_once):
         here = slice(start, min(start + at_once, s.shape[1]))
         w, r = w[:, : here.stop - start], r[:, : here.stop - start]
         np.add(u[:, None, :], s[:, here, None], out=w)
         np.log(w, out=r)
-        logs = r @ ones
+        logs = (r @ ones)[..., 0]
         np.divide(1.0, w, out=w)
         sums = w @ both
         total[:, here] = sums[..., 0]
@@ -181,5 +188,5 @@ def _sums(t: Floats, u: Floats, s: Floats) -> tuple[Floats, Floats, tuple[Floats
         np.subtract(t[:, None, :], mu[:, here, None], out=r)
         r *= r
         r *= w
-        rss[:, here] = r @ ones
+        rss[:, here] = (r @ ones)[..., 0]
     return fit, rss, (mu, total)
