@@ -65,7 +65,7 @@ def ranking_card(ranking: Ranking) -> str:
             *(f'<p class="careful">{escape(line)}</p>' for line in text.disagreements(ranking)),
             f"<p>{escape(text.size(ranking))}</p>",
             *(f"<p>{escape(line)}</p>" for line in ranking.notes),
-            table(columns, rows),
+            f'<div style="overflow-x:auto">{table(columns, rows)}</div>',
             *(f"<p>{escape(line)}</p>" for line in about),
             f'<p class="faint">{escape(more)}{MORE}</p></div>',
         ]
