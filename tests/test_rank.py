@@ -391,6 +391,7 @@ def test_labels_set_the_scale() -> None:
     )
     assert "random sample" in str(few)
     assert "What the labels are worth" in str(few)
+    assert "By the judges alone, a difference of two systems is known to" in str(few)
 
 
 def test_labels_of_one_system_are_not_subtracted_from_scores_of_another() -> None:

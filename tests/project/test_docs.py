@@ -95,7 +95,7 @@ def test_blocks_are_of_kinds_that_are_looked_after() -> None:
             f"{name}: a block that is indented does not run"
         )
         for block in blocks.blocks(text):
-            assert block.kind in {"python", "console", "text", "sh", "toml"}, name
+            assert block.kind in {"python", "console", "text", "sh", "toml", "yaml"}, name
             if block.kind == "sh":
                 assert all(line.startswith(blocks.SHOWN_ONLY) for line in blocks.lines(block.body))
             waits = block.mark.removeprefix("later: ") if block.mark.startswith("later: ") else None

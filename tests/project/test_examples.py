@@ -134,6 +134,48 @@ def test_an_algorithm_of_your_own_passes_and_beats_the_mean(tmp_path: Path) -> N
     assert after(text, "\n  closeness ") < after(text, "\n  mean ")
 
 
+def test_a_judge_who_likes_its_family_does_not_decide_which_model_is_better(tmp_path: Path) -> None:
+    text = output("08", tmp_path, without=LIBRARIES)
+    averages = re.search(r"Plain averages:\n  (\S+)", text)
+    assert averages is not None
+    assert averages[1] == "alpha-4"
+    assert 'Judge "alpha-judge" favours alpha-4 by ' in text
+    assert "Judges and labels disagree about the order of beta-2 and alpha-4" in text
+    assert '\nGate passed: every other system is clearly better than "old".\n' in text
+    truth, naive = numbers(text, r"beta-2 is (\S+) in truth, and (\S+) by plain")
+    assert truth < 0 < naive
+    for name in ("judges alone", "with labels"):
+        value, low, high = numbers(text, rf"{name} +(\S+), from (\S+) to (\S+)\n")
+        assert low <= truth <= high
+        assert (high < 0) == (name == "with labels")
+        assert low < value < high
+
+
+def test_a_hub_of_forecasts_is_read_as_it_is(tmp_path: Path) -> None:
+    for name in ("pandas", "pyarrow", "duckdb"):
+        pytest.importorskip(name, reason=f"needs {name}")
+    text = output("09", tmp_path)
+    assert "Answers(96 questions, 6 workers, 564 answers)" in text
+    assert "Left out: 2,256 x quantile other than 0.5" in text
+    assert "      01 " in text  # not 1
+    for found, made in re.findall(r"off by +(\d+)%, made up with +(\d+)%", text):
+        assert abs(int(found) - int(made)) <= 10
+    assert text.count("made up with") == 6
+    mean, ours = numbers(text, r"models +typical error ([\d.]+)%\ntrueup +typical error ([\d.]+)%")
+    assert ours < 0.8 * mean
+
+
+def test_a_file_per_judge_is_read_as_it_is(tmp_path: Path) -> None:
+    for name in ("pandas", "pyarrow", "duckdb"):
+        pytest.importorskip(name, reason=f"needs {name}")
+    text = output("10", tmp_path)
+    assert "Answers(240 questions, 4 workers, 960 answers)" in text
+    assert after(text, "\n  dan ") < 0.5 * after(text, "\n  ann ")
+    mean, ours = numbers(text, r"judges +typical error ([\d.]+)\ntrueup +typical error ([\d.]+)")
+    assert ours < 0.9 * mean
+    assert "Every difference is clear: new > old." in text
+
+
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
     return output("07", tmp_path_factory.mktemp("tables"))
@@ -174,11 +216,18 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     table = pandas.DataFrame(rows, columns=["question", "worker", "answer", "topic"])
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
     newer = table[table["worker"] == "w0"].assign(worker="a new worker")
-    names: dict[str, object] = {"answers": table, "new_answers": newer.drop(columns="topic")}
+    scores = table.assign(model=table["topic"].map({"even": "old", "odd": "new"}))
+    scores = scores.assign(sample_id=scores["question"].str[1:].astype(int) // 2)
+    names: dict[str, object] = {
+        "answers": table,
+        "new_answers": newer.drop(columns="topic"),
+        "scores": scores.drop(columns=["question", "topic"]),
+    }
     assert len(blocks) >= 3
     for block in blocks:
         exec(block, names)  # noqa: S102
     assert isinstance(names["est"], trueup.Estimate)
+    assert isinstance(names["ranking"], trueup.Ranking)
 
 
 def test_the_picture_of_the_readme_can_be_drawn(tmp_path: Path) -> None:

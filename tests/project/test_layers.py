@@ -34,6 +34,7 @@ EXCEPTIONS = {
     ("result.estimate", "report.single_chart"),
     ("result.estimate", "report.card"),
     ("ranking.ranking", "report.ranking_page"),
+    ("ranking.ranking", "report.ranking_card"),
 }
 
 

@@ -145,7 +145,15 @@ def test_the_sdist_holds_what_the_tests_need_and_no_stray_files(built: tuple[Pat
     assert [name for name in names if stray.search(name)] == []
     tops = {name.partition("/")[0] for name in names}
     allowed = {"src", "tests", "examples", "docs", "tools", "benchmarks", "evidence"}
-    allowed |= {"Makefile", "mkdocs.yml", "pyproject.toml", "PKG-INFO", ".gitignore", "LICENSE"}
+    allowed |= {
+        "Makefile",
+        "action.yml",
+        "mkdocs.yml",
+        "pyproject.toml",
+        "PKG-INFO",
+        ".gitignore",
+        "LICENSE",
+    }
     assert tops - allowed == {
         "README.md",
         "CHANGELOG.md",

@@ -77,3 +77,20 @@ def test_a_chart_by_itself() -> None:
     rows = rank(["old", "new"]).plot().to_dict()["datasets"]
     (values,) = rows.values()
     assert [row["system"] for row in values] == ["new", "old"]
+
+
+def test_a_notebook_shows_the_systems_as_a_table() -> None:
+    html = rank(["old", "new", "big"], items=100)._repr_html_()
+    assert "<p><b>Every difference is clear: big &gt; new &gt; old.</b></p>" in html
+    assert "Effective number of judges: 3 (" in html
+    assert html.count("<tr>") == 4
+    assert html.index("<bdi>big</bdi>") < html.index("<bdi>new</bdi>") < html.index("<bdi>old")
+    assert "twice the items" in html
+    assert "ranking.differences" in html
+    odd = rank(["<script>alert(1)</script>", "two\nlines", "<b>"])._repr_html_()
+    assert "<script" not in odd
+    assert "<b>judge" not in odd
+    many = rank([f"s{number:02d}" for number in range(20)], items=4)._repr_html_()
+    assert many.count("<tr>") == 13
+    assert "… and 8 more." in many
+    assert "unknown" in rank(["a", "b"], items=1, judges=1)._repr_html_()

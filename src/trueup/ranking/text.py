@@ -33,7 +33,7 @@ NUMBERS = (
 
 def described(ranking: Ranking) -> list[str]:
     """Return a ranking as lines of text."""
-    lines = [*disagreements(ranking), _size(ranking), *ranking.notes]
+    lines = [*disagreements(ranking), size(ranking), *ranking.notes]
     if ranking.weights.pooled:
         lines.append(ranking.weights.pooled.replace("workers", "judges", 1))
     lines += ["", *leaders(ranking), "", *systems_table(ranking), "", *meaning(ranking)]
@@ -61,7 +61,8 @@ def _names(ranking: Ranking, systems: Sequence[int]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _size(ranking: Ranking) -> str:
+def size(ranking: Ranking) -> str:
+    """Say how many systems, items and judges there are."""
     scores = ranking.standings.scores
     text = (
         f"{counted(scores.n_systems, 'system')}, {counted(scores.n_items, 'item')}, "
@@ -163,7 +164,7 @@ def meaning(ranking: Ranking) -> list[str]:
     """Say what intervals and ranks are about, and what is rough about them."""
     standings = ranking.standings
     lines = [
-        "Intervals are those of single means; ranks follow from differences that are clear after Holm's correction."
+        "Each interval is for one mean; ranks use only differences that stay clear among so many comparisons (Holm)."
     ]
     scores = standings.scores
     bases = {mean.basis for mean in standings.means}
@@ -252,7 +253,7 @@ def disagreements(ranking: Ranking) -> list[str]:
             continue
         judged = standings.difference(*pair).judged.value
         turned = judged * labelled.value < 0
-        what = "disagree about the order of" if turned else "see otherwise the difference of"
+        what = "disagree about the order of" if turned else "disagree about the difference between"
         lines.append(
             f"Judges and labels {what} {name(ranking, pair[0])} and {name(ranking, pair[1])}: {judged:.3g} by the "
             f"judges, {labelled.value:.3g} by the labels."
@@ -319,7 +320,9 @@ def additions(ranking: Ranking) -> list[str]:
         if way.change != NOW
     ]
     best = min(ways[1:], key=lambda way: way.std_error)
-    text = f"A difference of two systems is known to ± {ways[0].half_width:.2g} now; {', '.join(said)}."
+    labelled = any(mean.basis == LABELS for mean in ranking.standings.means)
+    start = "By the judges alone, a" if labelled else "A"
+    text = f"{start} difference of two systems is known to ± {ways[0].half_width:.2g} now; {', '.join(said)}."
     if best.std_error >= 0.95 * ways[0].std_error:
         text += " None of them helps much."
     return [text]

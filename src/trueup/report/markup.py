@@ -40,6 +40,16 @@ class Rounded:
         return f"{self.value:z,.{self.decimals}f}"  # no minus before nothing
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A number with a mark, as text: it ends at the right as numbers do."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def decimals(error: float, largest: float) -> int | None:
     """Return the decimals that show two digits of an error, None where numbers are too large or small for that.
 
@@ -71,7 +81,7 @@ def number(value: float) -> str:
 
 def is_number(value: object) -> bool:
     """Say whether a cell is a number (true and false are words)."""
-    if isinstance(value, Rounded):
+    if isinstance(value, Rounded | Marked):
         return True
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 

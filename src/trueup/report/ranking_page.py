@@ -20,7 +20,7 @@ from trueup.report.chart_parts import (
     name,
     quantity,
 )
-from trueup.report.markup import Name
+from trueup.report.markup import Marked, Name
 from trueup.report.names import distinct
 from trueup.report.page import Figure, PageTable, Section, write_page
 from trueup.report.parts import Callout, Cards, Copy, Paragraphs
@@ -230,13 +230,13 @@ def _matrix(ranking: Ranking, names: list[str]) -> PageTable:
     """Return the differences of all pairs as a square: row minus column."""
     standings = ranking.standings
     order = standings.order.tolist()
-    cells: dict[tuple[int, int], str] = {}
+    cells: dict[tuple[int, int], Marked] = {}
     for (one, two), verdict in zip(standings.pairs, standings.verdicts, strict=True):
         value = standings.difference(one, two).value
         sign = SIGNS.get(verdict, "")
         turned = {"▲": "▼", "▼": "▲"}.get(sign, sign)
         for pair, number, mark in (((one, two), value, sign), ((two, one), -value, turned)):
-            cells[pair] = f"{number:+.3g} {mark}".strip() if np.isfinite(number) else "?"
+            cells[pair] = Marked(f"{mark} {number:+.3g}".strip() if np.isfinite(number) else "?")
     rows = [
         [Name(names[row]), *("" if row == column else cells[row, column] for column in order)]
         for row in order
