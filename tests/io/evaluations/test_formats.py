@@ -391,6 +391,13 @@ def test_records_of_argilla(tmp_path: Path, flat: bool) -> None:
     assert BOSS not in str(table.rejects)
 
 
+def test_a_first_record_without_responses(tmp_path: Path) -> None:
+    empty = {"id": "r0", "quality.responses": None, "quality.responses.users": None}
+    table = read_file(write_json(tmp_path / "records.json", [empty, *argilla(flat=True)]))
+    assert len(table.answer) == 9
+    assert counts(table)["record without responses"] == 2
+
+
 # -- hubverse ----------------------------------------------------------------------------------------
 
 
