@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 #: First steps that `method="auto"` chooses among; the first one stays unless another is clearly better.
 CANDIDATES: tuple[str, ...] = ("native", "mean")
 FOLDS = 5
-#: Random splits of the workers into folds.
-SPLITS = 4
+#: Random splits of the workers into folds, and those of a large problem, where the draw hardly matters.
+SPLITS, FEW_SPLITS = 4, 2
 #: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
 FEWEST_WORKERS, FEWEST_LEFT = 3, 3
 #: A candidate is clearly better beyond this many standard errors.
@@ -125,6 +125,8 @@ def choose(
     if (workers < FEWEST_WORKERS).all() or (answers.counts <= FEWEST_LEFT).all():
         nothing = np.full((len(algorithms), panels), np.nan)
         return Choice(names, np.zeros(panels, dtype=np.int64), nothing, nothing)
+    if panels == 1 and answers.n_questions >= LEAST:
+        splits = min(splits, FEW_SPLITS)
     target = winsorised(answers)
     # In units of the largest answer squared, so that squares of losses stay numbers.
     unit = segment_max(np.abs(answers.values), answers.indptr[answers.panel_questions]) ** 2

@@ -170,6 +170,30 @@ def test_scores_of_several_values_and_judges_of_several_scorers(tmp_path: Path) 
     assert counts(table) == {"score is not a number": 1}
 
 
+def test_judges_with_settings_and_judges_of_a_role(tmp_path: Path) -> None:
+    settled = {"model": "judge/a", "config": {"temperature": 0}, "base_url": None}
+    scorers = [
+        {"name": "model_graded_qa", "options": {"model": settled}},
+        {"name": "model_graded_qa", "options": {}},
+        {"name": "model_graded_qa", "options": {"model_role": "critic"}},
+        {"name": "model_graded_qa", "options": {"model": [settled, "judge/b"]}},
+        {"name": "match", "options": {}},
+    ]
+    names = ("model_graded_qa", "model_graded_qa1", "model_graded_qa2", "model_graded_qa3", "match")
+    sample = {"id": 1, "epoch": 1, "scores": {name: {"value": "C"} for name in names}}
+    log = inspect_log(samples=[sample])
+    roles = {"grader": {"model": "judge/g", "config": {}}, "critic": {"model": "judge/c"}}
+    log["eval"] |= {"scorers": scorers, "model_roles": roles}
+    table = read_file(write_json(tmp_path / "log.json", log))
+    votes = {"model_graded_qa3", "match"}
+    assert {w for _, w, _ in rows_of(table)} == {"judge/a", "judge/g", "judge/c", *votes}
+    log["eval"]["model_roles"] = (
+        None  # then the model under test grades itself, and goes by the scorer
+    )
+    table = read_file(write_json(tmp_path / "log.json", log))
+    assert {w for _, w, _ in rows_of(table)} == {"judge/a", *names[1:]}
+
+
 # -- promptfoo ---------------------------------------------------------------------------------------
 
 
@@ -205,6 +229,70 @@ def test_prompts_of_a_system_are_systems_of_their_own(tmp_path: Path) -> None:
     table = read_file(write_json(tmp_path / "out.json", document))
     systems = {q[1] for q, _, _ in rows_of(table)}  # type: ignore[index]
     assert systems == {f"{HOSTILE[2]} (prompt 0)", f"{HOSTILE[2]} (prompt 1)", "anthropic:claude"}
+
+
+def _component(value: float, reason: str = "fine", **assertion: Any) -> dict[str, Any]:
+    return {"pass": value > 0, "score": value, "reason": reason, "assertion": assertion}
+
+
+def _result(test: int, prompt: int, *components: Any, q: str = "a") -> dict[str, Any]:
+    case = {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]}
+    return {
+        "testIdx": test, "promptIdx": prompt, "provider": {"id": "echo", "label": ""}, "vars": {"q": q},
+        "testCase": case, "gradingResult": {"componentResults": list(components)},
+    }  # fmt: skip
+
+
+def test_sets_of_assertions_that_are_listed_twice_count_once(tmp_path: Path) -> None:
+    parts = [_component(0.2, type="llm-rubric", provider="j"), _component(1, type="contains")]
+    both = {"pass": False, "score": 0.6, "componentResults": parts}
+    document = {"results": {"version": 3, "results": [_result(0, 0, both, *parts)]}}
+    table = read_file(write_json(tmp_path / "out.json", document))
+    assert rows_of(table) == [((0, "echo", "llm-rubric"), "j", 0.2)]
+    assert counts(table) == {"no model graded it: contains": 1}
+
+
+def test_grades_of_zero_that_are_none(tmp_path: Path) -> None:
+    broken = "LLM-proposed evaluation steps are not in JSON format: {}"
+    down = {"pass": False, "score": 0, "reason": "judge down", "tokensUsed": {}}
+    components = [
+        _component(0, "wrong", type="llm-rubric", provider="j"),
+        _component(0, broken, type="g-eval", provider="j"),
+        _component(0, "No output", type="context-recall", provider="j"),
+        _component(0, "x", type="factuality", provider="j") | {"metadata": {"graderError": True}},
+        down,
+    ]
+    document = {"results": {"version": 3, "results": [_result(0, 0, *components)]}}
+    table = read_file(write_json(tmp_path / "out.json", document))
+    assert rows_of(table) == [((0, "echo", "llm-rubric"), "j", 0.0)]
+    assert counts(table) == {
+        "grader failed": 3,
+        "grade without its assertion: its grader failed": 1,
+    }
+
+
+def test_repeated_tests_are_runs_and_graders_go_by_their_labels(tmp_path: Path) -> None:
+    graders: tuple[Any, ...] = (
+        "file://j.js",
+        {"id": "file://j.js", "label": "J2"},
+        {"text": {"id": "openai:o3"}},
+    )
+    results = [
+        _result(test, prompt, *[_component(0.5, type="llm-rubric", provider=g) for g in graders], q=q)
+        for test, q in enumerate(("a", "a", "b"))
+        for prompt in (0, 1)
+    ]  # fmt: skip
+    path = write_json(tmp_path / "out.json", {"results": {"version": 3, "results": results}})
+    fetched = open_source(path).fetch(["item", "run", "system", "worker"])
+    assert fetched["item"].tolist() == [0] * 12 + [2] * 6
+    assert fetched["run"].tolist() == [1] * 6 + [2] * 6 + [1] * 6
+    assert set(fetched["system"].tolist()) == {"echo (prompt 0)", "echo (prompt 1)"}
+    assert set(fetched["worker"].tolist()) == {"file://j.js", "J2", "openai:o3"}
+    for each in results:  # as older versions have them
+        each["prompt"] = {"label": f"Say {each.pop('promptIdx')}"}
+        del each["testIdx"]
+    old = open_source(write_json(tmp_path / "old.json", {"version": 2, "results": results}))
+    assert set(old.fetch(["system"])["system"].tolist()) == {"echo (prompt 0)", "echo (prompt 1)"}
 
 
 # -- DeepEval, Label Studio, Argilla -----------------------------------------------------------------
@@ -301,6 +389,13 @@ def test_records_of_argilla(tmp_path: Path, flat: bool) -> None:
         "record without responses": 1,
     }
     assert BOSS not in str(table.rejects)
+
+
+def test_a_first_record_without_responses(tmp_path: Path) -> None:
+    empty = {"id": "r0", "quality.responses": None, "quality.responses.users": None}
+    table = read_file(write_json(tmp_path / "records.json", [empty, *argilla(flat=True)]))
+    assert len(table.answer) == 9
+    assert counts(table)["record without responses"] == 2
 
 
 # -- hubverse ----------------------------------------------------------------------------------------

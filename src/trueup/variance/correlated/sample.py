@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Numbers of answers and of questions above which a sample of the questions is drawn.
 MANY, MANY_QUESTIONS = 2_000_000, 50_000
 #: Answers per worker in the sample, and the least and most answers of all workers.
-EACH, ENOUGH, MOST_ANSWERS = 100, 300_000, 1_000_000
+EACH, ENOUGH, MOST_ANSWERS = 100, 100_000, 500_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ def is_records(document: Any) -> bool:
     """Tell whether a document is a list of records."""
     return any(
         _is_nested(each.get("responses"))
-        or any(key.endswith(RESPONSES) and isinstance(each[key], list) for key in each)
+        or any(key.endswith(RESPONSES) and _is_flat(each, key) for key in each)
         for each in objects(document)[:1]
     )
 
@@ -30,6 +30,11 @@ def _is_nested(responses: Any) -> bool:
     return isinstance(responses, dict) and all(
         isinstance(each, list) for each in responses.values()
     )
+
+
+def _is_flat(record: dict[str, Any], key: str) -> bool:
+    """Tell whether a key holds responses; where nobody responded yet it is empty, beside that of the users."""
+    return isinstance(record[key], list) or (record[key] is None and f"{key}.users" in record)
 
 
 def read_records(document: Any, records: Records) -> None:

@@ -25,6 +25,8 @@ GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 #: Where an archive keeps what the log is about; the second is that of an evaluation that did not finish.
 HEADERS = ("header.json", "_journal/start.json")
 SAMPLES = "samples/"
+#: Scorers that ask the model of a role unless they are given one, and that role.
+ROLE_OF = {"model_graded_qa": "grader", "model_graded_fact": "grader"}
 
 
 class Scorer(NamedTuple):
@@ -168,10 +170,20 @@ def _scorers(about: dict[str, Any]) -> dict[str, Scorer]:
         name, count = base, 1
         while name in named:
             name, count = f"{base}{count}", count + 1
-        judge = text_at(entry, "options", "model")
+        judge = _judge(base, entry, about)
         named[name] = (
             Scorer(name, base, judge=False)
             if judge is None
             else Scorer(judge, numbered(base, judge, seen), judge=True)
         )
     return named
+
+
+def _judge(scorer: str, entry: dict[str, Any], about: dict[str, Any]) -> str | None:
+    """Return the model behind a scorer: its own, by name or with settings, else that of its role in the evaluation."""
+    own = text_at(entry, "options", "model") or text_at(entry, "options", "model", "model")
+    options = entry.get("options")
+    if own is not None or (isinstance(options, dict) and options.get("model") is not None):
+        return own  # a list of models votes, and none of them is the judge
+    role = text_at(entry, "options", "model_role") or ROLE_OF.get(scorer)
+    return text_at(about, "model_roles", role, "model") if role else None
