@@ -28,7 +28,7 @@ need_cli()
 
 LEFT_OUT = {
     "no score": 3, "score is not a number": 1, "sample without scores": 1, "sample failed": 1,
-    "sample was invalidated": 1,
+    "sample was invalidated": 1, "scorer gave no score": 2,
 }  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_commands_read_logs(command: str) -> None:
 
 
 def test_what_is_left_out_is_told_everywhere(log: Path) -> None:
-    told = "7 of 19 rows set aside: no score (3)"
+    told = "9 of 21 rows set aside: no score (3)"
     assert told in printed("estimate", "log.eval", "--report", "report.html")
     assert told in printed("doctor", "log.eval")
     page = (log.parent / "report.html").read_text("utf-8")
@@ -57,11 +57,11 @@ def test_what_is_left_out_is_told_everywhere(log: Path) -> None:
     assert HOSTILE[1] not in page
     document = json.loads(printed("estimate", "log.eval", "--format", "json"))
     assert document["read"]["set_aside"] == LEFT_OUT
-    assert document["read"]["rows"] == 19
+    assert document["read"]["rows"] == 21
     printed("estimate", "log.eval", "--rejects", "rejects.csv")
     with (log.parent / "rejects.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 7
+    assert len(rows) == 9
     assert {row["why"] for row in rows} == set(LEFT_OUT)
     plain = write_json(
         log.parent / "plain.json", [{"question": 1, "worker": w, "answer": 1} for w in "abc"]

@@ -69,7 +69,7 @@ INSPECT_ROWS = {
 }
 INSPECT_LEFT_OUT = {
     "no score": 3, "score is not a number": 1, "sample without scores": 1, "sample failed": 1,
-    "sample was invalidated": 1,
+    "sample was invalidated": 1, "scorer gave no score": 2,
 }  # fmt: skip
 
 
@@ -92,6 +92,8 @@ def test_logs_of_inspect(tmp_path: Path, form: str) -> None:
     assert table.names.question == ("item", "system")
     reject = next(each for each in table.rejects.rows if each.why == "score is not a number")
     assert (reject.place, reject.worker, reject.answer) == ("sample 4", JUDGES[1], "oops")
+    silent = [each for each in table.rejects.rows if each.why == "scorer gave no score"]
+    assert [(each.place, each.worker) for each in silent] == [("sample 9", w) for w in JUDGES]
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:
@@ -468,8 +470,8 @@ def test_nothing_that_can_be_used(tmp_path: Path) -> None:
     log["samples"] = log["samples"][-4:]
     said = message_of(write_json(tmp_path / "log.json", log))
     assert said == (
-        'File "log.json": is of the format inspect, and holds no score that can be used: sample without scores (1), '
-        "sample failed (1), sample was invalidated (1), no score (1). Check that the evaluation was finished."
+        'File "log.json": is of the format inspect, and holds no score that can be used: scorer gave no score (2), '
+        "sample without scores (1), sample failed (1), sample was invalidated (1), no score (1). Check that the evaluation was finished."
     )
     header = {**log, "samples": None}
     assert "log without samples" in message_of(write_json(tmp_path / "header.json", header))

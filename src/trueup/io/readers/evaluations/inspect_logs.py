@@ -28,6 +28,9 @@ SAMPLES = "samples/"
 #: Scorers that ask the model of a role unless they are given one, and that role.
 ROLE_OF = {"model_graded_qa": "grader", "model_graded_fact": "grader"}
 
+#: Why a score is missing of a scorer that the evaluation lists.
+NOT_SCORED = "scorer gave no score"
+
 
 class Scorer(NamedTuple):
     """Who gave a score, and by what, where one judge grades by several things."""
@@ -135,6 +138,13 @@ def _read(about: dict[str, Any], samples: Any, records: Records) -> None:
                     records, place, GRADES.get(each, each) if isinstance(each, str) else each, why,
                     item=item, run=run, worker=scorer.worker, metric=scorer.metric, key=key,
                     judge=scorer.judge, **ids,
+                )  # fmt: skip
+        for name, scorer in scorers.items():
+            # A scorer that fails, or returns none, leaves no entry.
+            if not why and name not in scores:
+                add(
+                    records, place, None, NOT_SCORED, item=item, run=run, worker=scorer.worker,
+                    metric=scorer.metric, judge=scorer.judge, **ids,
                 )  # fmt: skip
     records.runs[evaluated] = last
 
