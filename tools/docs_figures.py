@@ -41,7 +41,12 @@ PICTURES = DOCS / "pictures"
 PLACE = re.compile(r"<!-- numbers: ([\w-]+) -->\n(.*?)<!-- end -->", re.S)
 DRAWN_FROM = re.compile(r"<!-- drawn from\n(.*?)-->", re.S)
 # Pages that other commands write: `make evidence` and its kind.
-NOT_OURS = ("first-step-figures.md", "second-step-figures.md", "interval-figures.md")
+NOT_OURS = (
+    "first-step-figures.md",
+    "second-step-figures.md",
+    "interval-figures.md",
+    "ranking-figures.md",
+)
 
 
 def pages() -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evidence.ranking.coverage import coverage
 from evidence.ranking.families import families
+from evidence.ranking.labels import labels
 from evidence.ranking.several import several
 from evidence.ranking.shrunk import bias
 from evidence.second_step.context import Context
@@ -18,7 +19,7 @@ STUDY = EvidenceStudy(
         "gate is wrong, on simulated panels: items N(0, 1), systems on items N(0, 0.5²), judges N(0, 0.5²) with noise "
         "of standard deviation 0.5 to 1.5, and judges who favour systems."
     ),
-    parts=(coverage, bias, several, families),
+    parts=(coverage, bias, several, families, labels),
     context=Context,
     samples=600,
     quick_samples=40,

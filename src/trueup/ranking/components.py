@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.ranking.pair import numbered
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -74,8 +76,7 @@ def crossed(row: Ints, column: Ints, value: Floats) -> tuple[float, float, float
     None where the table does not tell them apart: fewer than two rows or columns, or no row with two entries.
     """
     count = len(value)
-    _, r = np.unique(row, return_inverse=True)
-    _, c = np.unique(column, return_inverse=True)
+    (_, r), (_, c) = numbered(row), numbered(column)
     in_row, in_column = np.bincount(r), np.bincount(c)
     rows, columns = len(in_row), len(in_column)
     mean = value.mean() if count else 0.0

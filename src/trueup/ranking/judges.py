@@ -22,7 +22,7 @@ from scipy.special import stdtr
 from trueup.algorithms.driver import run
 from trueup.pipeline.first_step import choose_first_step
 from trueup.pipeline.pooling import find_pooling
-from trueup.ranking.pair import holm
+from trueup.ranking.pair import holm, numbered
 from trueup.variance.bias import estimate_biases
 from trueup.variance.worker_noise import worker_noise
 
@@ -121,7 +121,7 @@ def favours(scores: Scores, level: float) -> Favours:
     above, rows = _above_others(scores)
     item, judge, system = scores.item[rows], scores.judge[rows], scores.system[rows]
     # Relative to what the same judge does on the other systems of the item.
-    _, pair = np.unique(item * judges + judge, return_inverse=True)
+    _, pair = numbered(item * judges + judge)
     count = np.bincount(pair)
     own = above - (np.bincount(pair, above) / np.maximum(count, 1))[pair]
     kept = count[pair] > 1
@@ -164,11 +164,11 @@ def favours(scores: Scores, level: float) -> Favours:
 def _above_others(scores: Scores) -> tuple[Floats, Ints]:
     """Return how far scores are above the mean of judges outside the judge's group, and the rows of these scores."""
     key = scores.system * scores.n_items + scores.item
-    _, cell = np.unique(key, return_inverse=True)
+    _, cell = numbered(key)
     n = len(scores.weight)
     group = scores.group[scores.judge]
     value = scores.value - scores.bias[scores.judge]
-    pairs, at = np.unique(cell * n + group, return_inverse=True)
+    pairs, at = numbered(cell * n + group)
     mean = np.bincount(at, value) / np.bincount(at)
     weight, where = scores.weight[pairs % n], pairs // n
     total, weighted = np.bincount(where, weight), np.bincount(where, weight * mean)

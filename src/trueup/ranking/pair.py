@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Relative size below which a norm counts as zero.
 NOTHING = 1e-12
+#: Cells of a table per entry up to which it is kept in full.
+FULL = 4
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,8 @@ def mean_over_items(
     """
     used = weight[judge] > 0
     item, judge, score = item[used], judge[used], score[used]
-    items, p = np.unique(item, return_inverse=True)
-    judges, i = np.unique(judge, return_inverse=True)
+    items, p = numbered(item)
+    judges, i = numbered(judge)
     n = len(items)
     if n == 0:
         nothing = np.nan
@@ -158,19 +160,45 @@ def mean_over_items(
     h = np.bincount(i, share) / n
     b = share * (score - by_item[p]) / n
     effect = np.bincount(i, b)
-    shares = sparse.csr_array((share, (p, i)), shape=(n, len(judges)))
-    together = (shares.T @ shares) / n
-    taken = sparse.csr_array(sparse.diags_array(h) - together)
-    norm = float(taken.data @ taken.data)
+    norm, fourth = _norms(share, p, i, h, n)
     size = float(h @ h)
     if norm <= NOTHING * size:
         return MeanDifference(value, n, len(judges), items_vary, np.nan, np.nan, 0.0, units)
     k = size / norm
     noise = k * float(effect @ effect)
     between = k * max(float(effect @ effect) - float(b @ b), 0.0)
-    squared = taken @ taken
-    freedom = norm**2 / float(squared.data @ squared.data)
+    freedom = norm**2 / fourth
     return MeanDifference(value, n, len(judges), items_vary, between, noise, freedom, units)
+
+
+def _norms(share: Floats, p: Ints, i: Ints, h: Floats, n: int) -> tuple[float, float]:
+    """Return `tr(C^2)` and `tr(C^4)`; a table without many gaps is faster in full."""
+    judges = len(h)
+    if n * judges <= FULL * len(share):
+        full = np.zeros((n, judges))
+        full[p, i] = share
+        dense = np.diag(h) - full.T @ full / n
+        square = dense @ dense
+        return float((dense * dense).sum()), float((square * square).sum())
+    shares = sparse.csr_array((share, (p, i)), shape=(n, judges))
+    taken = sparse.csr_array(sparse.diags_array(h) - (shares.T @ shares) / n)
+    squared = taken @ taken
+    return float(taken.data @ taken.data), float(squared.data @ squared.data)
+
+
+def numbered(codes: Ints) -> tuple[Ints, Ints]:
+    """Return the codes in use, rising, and the place of each one among them, without sorting where that can be."""
+    if not len(codes):
+        return codes, codes
+    step = np.diff(codes)
+    if (step >= 0).all():
+        new = np.concatenate(([True], step > 0))
+        return codes[new], np.cumsum(new) - 1
+    if int(codes.max()) <= len(codes) and int(codes.min()) >= 0:
+        used = np.bincount(codes) > 0
+        return np.flatnonzero(used), (np.cumsum(used) - 1)[codes]
+    found, place = np.unique(codes, return_inverse=True)
+    return found, place
 
 
 def holm(p: Floats) -> Floats:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.ranking.labels import labelled_mean
-from trueup.ranking.pair import mean_over_items
+from trueup.ranking.pair import mean_over_items, numbered
 
 if TYPE_CHECKING:
     from typing import Self
@@ -116,6 +116,9 @@ class Scores:
         if not len(keys) or not len(others):
             none = np.zeros(0, dtype=np.int64)
             return none, none, np.zeros(0)
+        if np.array_equal(keys, others):  # as in a complete panel
+            difference = self.value[one] - self.value[two]
+            return self._joined(self.item[one], self.judge[one], difference)
         place = np.minimum(np.searchsorted(others, keys), len(others) - 1)
         both = others[place] == keys
         difference = self.value[one][both] - self.value[two][place[both]]
@@ -142,7 +145,7 @@ class Scores:
         """Return the items, and the panel's mean for each of them."""
         weight = self.weight[group]
         used = weight > 0
-        items, at = np.unique(item[used], return_inverse=True)
+        items, at = numbered(item[used])
         total = np.bincount(at, weight[used], minlength=len(items))
         return items, np.bincount(at, weight[used] * value[used], minlength=len(items)) / total
 
@@ -156,11 +159,15 @@ class Scores:
 
     def labelled_mean(self, system: int) -> LabelledMean | None:
         """Return the mean of a system on the scale of the labels; None where there are too few."""
+        if not len(self.labelled):
+            return None
         items, score = self.panel(*self.of_system(system))
         return labelled_mean(self.labels(system, items), score)
 
     def labelled_difference(self, first: int, second: int) -> LabelledMean | None:
         """Return the mean difference of two systems on the scale of the labels; None where there are too few."""
+        if not len(self.labelled):
+            return None
         items, score = self.panel(*self.of_pair(first, second))
         return labelled_mean(self.labels(first, items) - self.labels(second, items), score)
 
@@ -174,10 +181,11 @@ class Scores:
         """Share of the weight of each group, averaged over systems and items."""
         key = self.system * self.n_items + self.item
         n = len(self.weight)
-        cells, at = np.unique(key * n + self.group[self.judge], return_inverse=True)
-        del at
+        cells = key * n + self.group[self.judge]
+        if self.pools:
+            cells = np.unique(cells)
         key, group = cells // n, cells % n
-        _, where = np.unique(key, return_inverse=True)
+        _, where = numbered(key)
         total = np.bincount(where, self.weight[group])
         known = total > 0
         part = np.divide(
@@ -196,5 +204,5 @@ class Scores:
     def without_weight(self) -> int:
         """Number of pairs of system and item that no judge with weight has scored."""
         key = self.system * self.n_items + self.item
-        some = np.unique(key[self.weight[self.group[self.judge]] > 0])
-        return len(np.unique(key)) - len(some)
+        some, _ = numbered(key[self.weight[self.group[self.judge]] > 0])
+        return len(numbered(key)[0]) - len(some)

@@ -15,6 +15,7 @@ from trueup.ranking.pair import holm
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
+    from trueup.ranking.pair import MeanDifference
     from trueup.ranking.scores import Scores
 
 #: Systems up to which all pairs are compared; of more, the neighbours in rank.
@@ -51,7 +52,9 @@ class Standings:
     def difference(self, first: int, second: int) -> Contrast:
         """Compare two systems by number."""
         if (first, second) not in self._pairs:
-            judged = self.scores.difference(first, second)
+            judged = self._judged.get((first, second))
+            if judged is None:
+                judged = self.scores.difference(first, second)
             if judged.knows_judges and not self.fixed:
                 between, noise = self._between_judges
                 if between > judged.judge_variance:
@@ -68,13 +71,21 @@ class Standings:
         return self._pairs[first, second]
 
     @cached_property
+    def _judged(self) -> dict[tuple[int, int], MeanDifference]:
+        """What the judges alone say of each pair."""
+        return {pair: self.scores.difference(*pair) for pair in self.pairs}
+
+    @cached_property
     def _between_judges(self) -> tuple[float, float]:
         """Mean variance from the choice of the judges over all pairs, and the sum behind its degrees of freedom.
 
         No pair gets less: few judges agree about some of many pairs by chance, and these would look certain.
         """
-        judged = [self.scores.difference(*pair) for pair in self.pairs]
-        known = [(each.judge_variance, each.judge_noise) for each in judged if each.knows_judges]
+        known = [
+            (each.judge_variance, each.judge_noise)
+            for each in self._judged.values()
+            if each.knows_judges
+        ]
         if not known:
             return 0.0, 0.0
         between, noise = np.mean(known, axis=0).tolist()
@@ -186,8 +197,10 @@ class Standings:
         scores = self.scores
         n, group = len(scores.weight), scores.group[scores.judge]
         cells = (scores.system * scores.n_items + scores.item) * n + group
-        cells, at = np.unique(cells, return_inverse=True)
-        value = np.bincount(at, scores.value) / np.bincount(at)
+        value = scores.value
+        if scores.pools:
+            cells, at = np.unique(cells, return_inverse=True)
+            value = np.bincount(at, value) / np.bincount(at)
         pair = cells % (scores.n_items * n)
         keys, where = np.unique(pair, return_inverse=True)
         full = np.bincount(where) == scores.n_systems
@@ -197,7 +210,7 @@ class Standings:
     @cached_property
     def typical_items(self) -> float:
         """Median number of items that two systems share."""
-        counts = [self.difference(*pair).judged.items for pair in self.pairs]
+        counts = [judged.items for judged in self._judged.values()]
         return float(np.median(counts)) if counts else 0.0
 
 
