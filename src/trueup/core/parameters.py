@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Largest and smallest size of a parameter, so that its fourth power neither overflows nor underflows.
 LARGEST = 1e60
-SMALLEST = 1 / LARGEST
+SMALLEST = 1e-60
 
 
 def usable_variances(variance: Floats) -> Bools:
