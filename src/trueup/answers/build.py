@@ -20,6 +20,7 @@ from trueup.core.arrays import (
     rectangles,
     segment_sum,
 )
+from trueup.core.parameters import LARGEST, SMALLEST, usable_variances
 from trueup.errors import AnswersError, first_rows, marked_rows, quoted
 from trueup.io.read_options import check_reading
 from trueup.io.table import pseudonyms_of
@@ -319,13 +320,12 @@ def _precision(table: Table, column: str | None) -> Floats | None:
     if column is None:
         return None
     variance = table.numbers[column]
-    with np.errstate(divide="ignore", over="ignore"):
-        precision: Floats = 1.0 / variance
-    bad = ~((precision > 0) & np.isfinite(precision))
+    bad = ~usable_variances(variance)
     if bad.any():
         rows = [] if table.kind == "matrix" else marked_rows(bad, table.row)
         places = f"first at {_places(table, bad, variance)}"
         raise bad_variances(bad.sum(), len(bad), places, rows)
+    precision: Floats = 1.0 / variance
     return precision
 
 
@@ -381,12 +381,13 @@ def variance_by_id(ids: Ids, given: Any) -> Floats:
 
 
 def _checked_variance(ids: Ids, known: Floats) -> Floats:
-    bad = ~np.isnan(known) & ~((known > 0) & np.isfinite(known))
+    bad = ~np.isnan(known) & ~usable_variances(known)
     if bad.any():
-        worst = ids.tolist(np.flatnonzero(bad)[:NAMED])
+        at = np.flatnonzero(bad)[:NAMED]
+        worst = zip(ids.tolist(at), known[at], strict=True)
         raise AnswersError(
-            f"must be positive numbers; not so for worker "
-            f"{', '.join(quoted(worker) for worker in worst)}.",
+            f"must be positive numbers, from {SMALLEST:g} to {LARGEST:g}; not so for worker "
+            f"{', '.join(f'{quoted(worker)} ({value:g})' for worker, value in worst)}.",
             argument="worker_variance",
         )
     return known

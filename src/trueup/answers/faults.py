@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trueup.core.parameters import LARGEST, SMALLEST
 from trueup.errors import AnswersError, counted, option, quoted
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def bad_variances(
 ) -> AnswersError:
     """Build the error for variances of answers that are not positive numbers."""
     return AnswersError(
-        f"{count:,} of {n_answers:,} values are not positive numbers, {examples}.",
+        f"{count:,} of {n_answers:,} values are not positive numbers from {SMALLEST:g} to {LARGEST:g}, {examples}.",
         argument="answer_variance",
         rows=rows,
         remedy="Every answer needs a variance above 0 (a standard error must be squared).",

@@ -11,9 +11,21 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trueup.core.arrays import Bools, Floats
+
 #: Largest and smallest size of a parameter, so that its fourth power neither overflows nor underflows.
 LARGEST = 1e60
-SMALLEST = 1 / LARGEST
+SMALLEST = 1e-60
+
+
+def usable_variances(variance: Floats) -> Bools:
+    """Tell which variances can be used: ratios of any two of them, and squares of these, must be numbers.
+
+    >>> usable_variances(np.array([1.0, 0.0, 1e-320, 1e200, np.nan])).tolist()
+    [True, False, False, False, False]
+    """
+    usable: Bools = (variance >= SMALLEST) & (variance <= LARGEST)
+    return usable
 
 
 def one_of(name: str, value: Any, words: Sequence[str]) -> None:

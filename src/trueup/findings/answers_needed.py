@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS
-from trueup.core.parameters import plain
+from trueup.core.parameters import SMALLEST, number
 from trueup.errors import TrueupError, counted, quoted
 from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.frames_out import make_frame
@@ -211,12 +211,9 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
     unit = slope if relative else np.ones(len(slope))
     if target_se is None:
         target = float(np.median((error / unit)[known]))
-    elif isinstance(target_se, int | float | np.number) and 0 < plain(target_se) <= 1e300:
-        target = float(target_se)
     else:
-        raise TrueupError(
-            f"found {quoted(target_se)}, must be a number above 0.", argument="target_se"
-        )
+        number("target_se", target_se, SMALLEST)
+        target = float(target_se)
     s = _typical(solution)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)

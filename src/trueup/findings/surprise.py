@@ -33,6 +33,7 @@ from trueup.algorithms.answer_spread import NORMAL as NORMAL_DEVIATION
 from trueup.algorithms.native import HEAVY, NORMAL
 from trueup.algorithms.noise_models import FREEDOM, NoiseModel, in_units
 from trueup.algorithms.worker_learning import HEAVY_FREEDOM, Learned
+from trueup.answers.block import SMALLEST_STD
 from trueup.core.arrays import rectangles
 from trueup.engines.protocol import Visit
 
@@ -210,7 +211,8 @@ def _prior_weight(learned: Learned) -> Floats:
 
 def _size(difference: Floats, distance: Floats) -> Floats:
     """Return differences in typical distances of answers that differ from their median, the farthest left out."""
-    differing = np.sort(distance[distance > 0])[:-1]
+    # As in a block, what is smaller has no square, and is none.
+    differing = np.sort(distance[distance > SMALLEST_STD])[:-1]
     if not len(differing):
         return np.where(difference > 0, np.inf, 0.0)
     typical: Floats = difference / (NORMAL_DEVIATION * np.median(differing))

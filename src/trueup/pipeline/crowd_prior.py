@@ -400,4 +400,5 @@ def expected_narrowing(
             np.append(known.g, offset + slope * z + noise),
         )
         widths.append(believe(x, shift, told, kind).deviation(u))
-    return float(np.mean(widths)) / crowd.deviation(u)
+    now = crowd.deviation(u)
+    return float(np.mean(widths)) / now if now > 0 else 1.0  # nothing is left to narrow

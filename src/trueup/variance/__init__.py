@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup.core.parameters import LARGEST, SMALLEST, usable_variances
 from trueup.engines import vectors
 from trueup.errors import TrueupError, option, quoted
 from trueup.variance.contract import Certainty
@@ -126,7 +127,11 @@ def certainty(
             argument="variance",
             remedy=f"Give a name, a number, or one number for each of the {count} questions.",
         ) from None
-    if not (np.isfinite(values) & (values >= 0)).all():
-        raise TrueupError("must be finite and not negative.", argument="variance")
+    bad = ~((values == 0) | usable_variances(values))
+    if bad.any():
+        raise TrueupError(
+            f"found {values[bad].ravel()[0]:g}, must be 0 or from {SMALLEST:g} to {LARGEST:g}.",
+            argument="variance",
+        )
     engine.keep(vectors.VARIANCE, values if values.ndim else float(values))
     return Certainty.of_known(engine)

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueup.answers.faults import bad_variances, two_variances
 from trueup.core.libraries import need
+from trueup.core.parameters import usable_variances
 from trueup.engines.disk.buckets import in_order
 from trueup.engines.disk.numbers import NO_ID, Cell, checked_numbers, read_numbers
 from trueup.errors import MOST_ROWS, AnswersError, first_rows, marked_rows, quoted
@@ -210,12 +211,11 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
 
 def _precision(variance: Floats, rows: Ints, real: Bools) -> Floats:
     """Turn variances of answers into precisions."""
-    with np.errstate(all="ignore"):
-        precision: Floats = 1.0 / variance
-    bad = real & ~((precision > 0) & np.isfinite(precision))
+    bad = real & ~usable_variances(variance)
     if bad.any():
         places = f"first at {first_rows(bad, rows, variance)}"
         raise bad_variances(bad.sum(), len(bad), places, marked_rows(bad, rows))
+    precision: Floats = 1.0 / np.where(real, variance, 1.0)
     return precision
 
 

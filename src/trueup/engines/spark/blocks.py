@@ -17,6 +17,7 @@ from trueup.answers.build import NAMED, centre_in_place
 from trueup.answers.build import merge_repeated as merge
 from trueup.answers.dense_block import CompleteBlock
 from trueup.answers.faults import bad_variances, listed_answers, repeated_answers
+from trueup.core.parameters import usable_variances
 from trueup.core.sampling import id_hashes
 from trueup.engines.spark.question_data import SparkQuestionData, plain
 
@@ -125,12 +126,10 @@ def _store(plan: BlockPlan, part: int, number: int, rows: Any) -> Any:
     precision = None
     if "variance" in rows.column_names:
         variance = rows["variance"].to_numpy()
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            precision = 1.0 / variance
-        bad = ~((precision > 0) & np.isfinite(precision))
+        bad = ~usable_variances(variance)
         if bad.any():
             faults["variance"] = [int(bad.sum()), variance[bad][:NAMED].tolist()]
-            precision = np.where(bad, 1.0, precision)
+        precision = 1.0 / np.where(bad, 1.0, variance)
     indptr = np.append(starts, len(answers))
     again = ~fresh & np.append(False, code[1:] == code[:-1])
     if again.any():
