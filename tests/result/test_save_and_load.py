@@ -581,17 +581,19 @@ def test_a_state_replaces_a_state_and_nothing_else(tmp_path: Path) -> None:
         est.save(path)
         est.save(path)
         assert trueup.load(path).estimate.tolist() == est.estimate.tolist()
-    state.write_bytes(state.read_bytes()[:300])
-    est.save(state)  # a damaged one is one all the same
-    trueup.load(state)
+    np.savez(tmp_path / "numbers.npz", counts=np.arange(3))
+    packed = (tmp_path / "numbers.npz").read_bytes()
     other = tmp_path / "answers.csv"
     for content in (
         b"question,worker,answer\n1,2,3\n",
         b"PK\x03\x04 something else that is packed",
+        packed,
     ):
         other.write_bytes(content)
-        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+        with pytest.raises(TrueupError, match=r"answers.csv.* is no state of trueup"):
             est.save(other)
-        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+        with pytest.raises(TrueupError, match=r"answers.csv.* is no state of trueup"):
             trueup.update(state, {"question": [7], "worker": [0], "answer": [1.0]}, save=other)
         assert other.read_bytes() == content
+        est.save(other, force=True)
+        assert trueup.load(other).estimate.tolist() == est.estimate.tolist()
