@@ -117,8 +117,8 @@ def test_no_file_is_written_twice() -> None:
     for others in (("--workers", "old.csv"), ("--workers", "same.csv"), ("--report", "link.html")):
         line = ("estimate", "answers.csv", "-o", "old.csv", *others)
         assert f'{others[0]}: "{others[1]}" is used already' in refusal(*line)
-    line = ("simulate", "-o", "old.csv", "--truth-out", "./old.csv")
-    assert '--truth-out: "old.csv" is used already' in refusal(*line)
+    twice = refusal("simulate", "-o", "old.csv", "--truth-out", "./old.csv")
+    assert '--truth-out: "old.csv" is used already' in twice
     assert Path("old.csv").read_text(encoding="utf-8") == "old"
 
 
