@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commands import environment, need_cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 need_cli()
 
@@ -44,7 +47,7 @@ def test_commands_run_without_what_windows_lacks(tmp_path: Path) -> None:
         ["--engine", "memory", "--save", "s.trueup", "--report", "page.html"],
         ["--engine", "disk", "--work-dir", "work", "--workers", "w.csv"],
     ):
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", WITHOUT, "estimate", "a.parquet", *common, *more],
             cwd=tmp_path,
             capture_output=True,
