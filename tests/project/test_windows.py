@@ -36,9 +36,9 @@ def test_commands_run_without_what_windows_lacks(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     table = pa.table(
         {
-            "question": np.repeat(np.arange(30), 4),
-            "worker": np.tile(np.arange(4), 30),
-            "answer": rng.normal(size=120),
+            "question": np.repeat(np.arange(30), 4).tolist(),
+            "worker": np.tile(np.arange(4), 30).tolist(),
+            "answer": rng.normal(size=120).tolist(),
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
