@@ -80,8 +80,10 @@ def main() -> None:
         "",
         f"`benchmarks/rank.py`. {machine('numpy', 'pyarrow')}.",
         "",
-        f"Whole processes, {JUDGES} judges, complete, from a Parquet file with ids as text, in no order; processor "
-        "time in seconds, best of three turns. Of more than 50 systems neighbours in the order are compared.",
+        (
+            f"Whole processes, {JUDGES} judges, complete, from a Parquet file with ids as text, in no order; processor "
+            "time in seconds, best of three turns. Of more than 50 systems neighbours in the order are compared."
+        ),
         "",
         "| systems | items | scores | rank | peak memory, MB | estimate, no second step | rank / estimate |",
         "|---|---|---|---|---|---|---|",

@@ -7,6 +7,7 @@ same folder again.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,6 +17,7 @@ from trueup.core.progress import Progress
 from trueup.engines.disk.question_data import read_question_data
 from trueup.engines.disk.setup import WorkingFolder, leave_folder, open_engine
 from trueup.errors import TrueupError, counted, warn
+from trueup.io.formats import PARQUET
 from trueup.io.outputs import check_outputs
 from trueup.io.paths import find_paths
 from trueup.pipeline.auto_method import CANDIDATES
@@ -25,7 +27,7 @@ from trueup.result.estimate import Estimate
 from trueup.result.stream import write_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from trueup.algorithms.registry import Method
@@ -85,17 +87,31 @@ def estimate(
         memory.
     """
     check_names("estimate", keywords, OPTIONS)
-    request = Request.of(
-        "estimate", source, method=method, shrink=shrink, variance=variance, **keywords
-    )
-    if not isinstance(variance, str | int | float | None):
-        raise TrueupError("on disk it is a name or a number.", argument="variance")
-    request.question_data.check_by_id()
+    request = request_of(source, method=method, shrink=shrink, variance=variance, **keywords)
     folder = WorkingFolder(work_dir, keep, memory_limit, strict)
     target = Path(out)
     inputs = [*find_paths(source).paths, *request.question_data.files]
-    check_outputs({"out": target}, (".parquet",), inputs=inputs)
-    with Progress("estimate", 4 + len(CANDIDATES), shown=progress) as bar:
+    check_outputs({"out": (target, (PARQUET.written,))}, inputs)
+    est = solved(source, request, target, folder, progress=progress)
+    with finished(est):
+        write_questions(est.solution.root, target)
+    return est
+
+
+def request_of(source: Source, **keywords: Any) -> Request:
+    """Return what was asked for, checked."""
+    request = Request.of("estimate", source, **keywords)
+    if not isinstance(request.plan.variance, str | int | float | None):
+        raise TrueupError("on disk it is a name or a number.", argument="variance")
+    request.question_data.check_by_id()
+    return request
+
+
+def solved(
+    source: Source, request: Request, target: Path, folder: WorkingFolder, *, progress: bool
+) -> Estimate:
+    """Return an estimate whose table is still to be written to `target`."""
+    with Progress("estimate", 3 + len(CANDIDATES), shown=progress) as bar:
         engine = open_engine(
             source, request.read, folder, request.question_data, bar, threads=request.plan.threads
         )
@@ -103,13 +119,22 @@ def estimate(
             bar.step("answers read")
             data = read_question_data(request.question_data, engine.problem)
             solution = solve(engine, request.plan, bar, data)
-            write_questions(engine, target)
-            bar.step("estimates written")
         except BaseException:
             leave_folder(engine)
             raise
-    engine.journal.clear()
     return Estimate(request, data, solution, "pyarrow", target)
+
+
+@contextmanager
+def finished(est: Estimate) -> Iterator[None]:
+    """Write what is to be written of an estimate; until then another run could continue from its working folder."""
+    engine: Any = est.solution.root
+    try:
+        yield
+    except BaseException:
+        leave_folder(engine)
+        raise
+    engine.journal.clear()
 
 
 @signature_with(KEYWORDS, COMPARE_OPTIONS)

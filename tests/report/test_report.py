@@ -742,12 +742,19 @@ def test_names_stay_short_and_distinct() -> None:
 
 def test_a_report_replaces_a_page_and_nothing_else(est: Any, tmp_path: Path) -> None:
     page, answers = tmp_path / "r.html", tmp_path / "answers.csv"
-    page.write_text("an older page")
+    page.touch()
     answers.write_text("question,worker,answer\n1,2,3\n")
-    assert est.report(page).read_text("utf-8").endswith("</html>\n")
-    with pytest.raises(TrueupError, match=r"answers.csv.* is there already and no page"):
-        est.report(answers)
-    assert answers.read_text() == "question,worker,answer\n1,2,3\n"
+    for _ in range(2):
+        assert est.report(page).read_text("utf-8").endswith("</html>\n")
+    page.write_text("<!DOCTYPE html><p>Made by somebody else</p>")
+    for path in (page, answers):
+        before = path.read_text()
+        with pytest.raises(
+            TrueupError, match=r"is there already and is no report of trueup.*force=True"
+        ):
+            est.report(path)
+        assert path.read_text() == before
+        assert "Made by trueup" in est.report(path, force=True).read_text("utf-8")
 
 
 def test_a_report_of_an_estimate_on_disk_asks_for_no_answers_in_memory(

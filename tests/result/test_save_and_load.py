@@ -214,7 +214,7 @@ def test_a_library_that_is_gone_is_no_obstacle(
 ) -> None:
     pandas = pytest.importorskip("pandas")
     path = estimate(pandas.DataFrame(frame_of("ab")), method="mean").save(tmp_path / "s")
-    monkeypatch.setattr("trueup.result.load.find_spec", lambda _: None)
+    monkeypatch.setattr("trueup.result.load_answers.find_spec", lambda _: None)
     assert load(path).answers.origin.kind == "array"
 
 
@@ -581,17 +581,68 @@ def test_a_state_replaces_a_state_and_nothing_else(tmp_path: Path) -> None:
         est.save(path)
         est.save(path)
         assert trueup.load(path).estimate.tolist() == est.estimate.tolist()
-    state.write_bytes(state.read_bytes()[:300])
-    est.save(state)  # a damaged one is one all the same
-    trueup.load(state)
+    np.savez(tmp_path / "numbers.npz", counts=np.arange(3))
+    packed = (tmp_path / "numbers.npz").read_bytes()
     other = tmp_path / "answers.csv"
     for content in (
         b"question,worker,answer\n1,2,3\n",
         b"PK\x03\x04 something else that is packed",
+        packed,
     ):
         other.write_bytes(content)
-        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+        with pytest.raises(TrueupError, match=r"answers.csv.* is no state of trueup"):
             est.save(other)
-        with pytest.raises(TrueupError, match=r"answers.csv.* was not written by trueup"):
+        with pytest.raises(TrueupError, match=r"answers.csv.* is no state of trueup"):
             trueup.update(state, {"question": [7], "worker": [0], "answer": [1.0]}, save=other)
         assert other.read_bytes() == content
+        est.save(other, force=True)
+        assert trueup.load(other).estimate.tolist() == est.estimate.tolist()
+
+
+def _put(name: str, value: float, at: int = 0) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    def change(_: dict[str, Any], arrays: dict[str, Any]) -> None:
+        arrays[name] = arrays[name].copy()
+        arrays[name][at] = value
+
+    return change
+
+
+def _count(name: str) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    return lambda meta, _: meta["answers"].update({name: 10**9 if name != "rows" else 1})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (_put("question.variance", -1.0), "its variances"),
+        (_put("worker.variance", -1.0), "its variances"),
+        (_put("worker.noise", -1.0), "its variances"),
+        (_put("worker.weight", 7.0), "its weights"),
+        (_put("worker.weight", -0.1), "its weights"),
+        (_put("worker.weight", np.nan), "holds no numbers"),
+        (_put("column.estimate", np.nan), "holds no numbers"),
+        (_put("column.std_error", -1.0), "its standard errors"),
+        (_put("column.base_std_error", -1.0), "its standard errors"),
+        (_put("column.lower", 1e6), "its intervals"),
+        (_put("column.truth_upper", -1e6), "its intervals"),
+        (_put("column.upper", np.nan), "its intervals"),
+        (_put("workers", 10**6), "its answers"),
+        (_put("workers", 2), "its answers"),
+        (_put("counts", 0), "its answers"),
+        (_put("answers", np.nan), "holds no numbers"),
+        (_count("rows"), "its counts"),
+        (_count("missing"), "its counts"),
+        (_count("duplicates"), "its counts"),
+    ],
+)
+def test_a_state_that_cannot_be_true_is_refused_though_its_checksums_fit(
+    change: Callable[[dict[str, Any], dict[str, Any]], None], says: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    content = estimate(rng.normal(size=(5, 12))).save(tmp_path / "good.trueup").read_bytes()
+    path = tmp_path / "bad.trueup"
+    path.write_bytes(rebuilt(content, lambda *_: None))
+    load(path)
+    path.write_bytes(rebuilt(content, change))
+    with pytest.raises(TrueupError, match=f"damaged or no state of trueup .*{says}"):
+        load(path)

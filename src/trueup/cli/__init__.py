@@ -1,7 +1,7 @@
 """The command line: parse, call, print.
 
 Exit codes: 0 done, 1 could not run (one line on stderr says what and how to mend it), 2 usage, 4 a statement
-that a study checks does not hold, 130 interrupted.
+that a study checks does not hold, 130 interrupted (Ctrl-C), 143 ended on request (SIGTERM).
 """
 
 from __future__ import annotations

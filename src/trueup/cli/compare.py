@@ -50,15 +50,14 @@ def compare(
     from trueup.cli.run import check_reading, inputs
     from trueup.cli.tables import write_files
     from trueup.core.keywords import flag_of
-    from trueup.io.formats import TABLES
-    from trueup.io.outputs import check_outputs
+    from trueup.io.outputs import check_outputs, tables_at
     from trueup.request import Request
 
     where = where or EngineOptions()
     given: dict[str, Any] = {} if options is None else options.given
     request = Request.of("compare", file, **given)
     truths = truth_request(truth, request)
-    check_outputs({"--out": out}, TABLES, inputs=inputs(file, truths))
+    check_outputs(tables_at({"--out": out}), inputs(file, truths))
     in_memory = {flag_of(name): True for name in request.read.only_in_memory}
     own = {
         "--method FILE.py:CLASS": any(map(is_own, methods or ())),

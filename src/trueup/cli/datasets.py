@@ -56,7 +56,8 @@ def _write(name: str, out: Path | None, truth_out: Path | None, data: Path | Non
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
-    check_outputs({"--out": out, "--truth-out": truth_out}, (TEXT.written, PARQUET.written))
+    endings = (TEXT.written, PARQUET.written)
+    check_outputs({"--out": (out, endings), "--truth-out": (truth_out, endings)})
     dataset = datasets.load(name, data=data)
     contents = {} if out is None else {out: answers_table(dataset.answers)}
     if truth_out is not None:

@@ -22,6 +22,7 @@ def diagnose(
     answers: Path | None = None,
     questions: Path | None = None,
     report: Path | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: ReadingOptions | None = None,
 ) -> None:
@@ -55,6 +56,8 @@ def diagnose(
         Where the questions go, with how many more answers each needs; those that need most come first.
     report
         Where a page of the findings goes, one .html file that works offline.
+    force
+        Let the report replace a file that trueup did not write.
     format
         What is printed: text for people, json for machines.
     """
@@ -65,8 +68,8 @@ def diagnose(
     from trueup.cli.tables import suspicious_table, write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
-    from trueup.io.formats import PAGES, TABLES
-    from trueup.io.outputs import check_outputs
+    from trueup.io.formats import PAGES
+    from trueup.io.outputs import check_outputs, tables_at
     from trueup.report.findings_page import write_findings
     from trueup.request import Request
 
@@ -82,8 +85,7 @@ def diagnose(
         "--answers": answers,
         "--questions": questions,
     }
-    check_outputs(outputs, TABLES, inputs=inputs(file))
-    check_outputs({"--report": report}, PAGES, inputs=inputs(file))
+    check_outputs({**tables_at(outputs), "--report": (report, PAGES)}, inputs(file), force=force)
     given: dict[str, Any] = {} if options is None else options.given
     algorithm = load_method(method)
     request = Request.of("diagnose", file, method=algorithm, seed=seed, **given)

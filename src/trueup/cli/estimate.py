@@ -22,6 +22,7 @@ def estimate(
     save: Path | None = None,
     rejects: Path | None = None,
     truth: str | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: EstimateOptions | None = None,
     where: EngineOptions | None = None,
@@ -53,6 +54,8 @@ def estimate(
         Where the rows go that were set aside, by --skip-bad or by the reader of an evaluation: .csv, .parquet or .json.
     truth
         File with the columns question and truth, to compare with; it is not used for the estimates.
+    force
+        Let report and state replace a file that trueup did not write.
     format
         What is printed: text for people, json for machines.
     """
@@ -67,8 +70,8 @@ def estimate(
     from trueup.cli.summary import document, known_truth, summary
     from trueup.cli.tables import rejects_table, result_table, suspicious_file, write_files
     from trueup.errors import TrueupError
-    from trueup.io.formats import PAGES, STATES, TABLES
-    from trueup.io.outputs import check_outputs
+    from trueup.io.formats import PAGES, STATES
+    from trueup.io.outputs import check_outputs, tables_at
     from trueup.request import Request
     from trueup.result.save import anonymous_state
 
@@ -78,10 +81,9 @@ def estimate(
     truths = truth_request(truth, request)
     taken = inputs(file, request.question_data, truths)
     tables = {"--out": out, "--workers": workers, "--answers": answers, "--rejects": rejects}
-    check_outputs(tables, TABLES, inputs=taken)
-    check_outputs({"--report": report}, PAGES, inputs=taken)
+    outputs = {**tables_at(tables), "--report": (report, PAGES), "--save": (save, STATES)}
+    check_outputs(outputs, taken, force=force)
     check_report_texts(report, title, unit)
-    check_outputs({"--save": save}, STATES, inputs=taken)
     blockers: dict[str, Any] = {
         "--report": report,
         "--truth": truth,
@@ -96,12 +98,13 @@ def estimate(
     engine = where.choose(file, blockers, request, out)
     if rejects is not None:
         check_rejects(engine)
-    est = run_estimate(engine, file, request, where, out)
-    try:
+    ran = run_estimate(engine, file, request, where, out)
+    est = ran.est
+    with ran.finished():
         known = known_truth(est, truths, file)
         contents: dict[Path, Any] = {}
-        if out is not None and engine == "memory":
-            contents[out] = result_table(est, "questions", out)
+        if out is not None:
+            contents[out] = ran.write or result_table(est, "questions", out)
         if workers is not None:
             contents[workers] = result_table(est, "workers", workers)
         if answers is not None:
@@ -121,11 +124,11 @@ def estimate(
         # All that takes time comes before the files: an interrupt then leaves none.
         written = None if engine == "memory" else out
         as_json = format == "json"
-        text = document(est, known, written) if as_json else summary(est, known, written)
+        text = (
+            document(est, known, written) if as_json else summary(est, known, ran.stored or written)
+        )
         write_files(contents)
-    finally:
-        est.close()
     print(text)
     if not as_json:
-        for path in dict.fromkeys([*([] if written is None else [written]), *contents]):
+        for path in contents:
             print(f"Written: {path}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,7 +16,9 @@ from trueup.errors import TrueupError, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, USAGE = 0, 1, 2
+#: What is added to the number of a signal that ended a command: 130 for Ctrl-C, 143 for a request to end.
+BY_SIGNAL = 128
 #: The gate of `trueup rank` says no.
 GATE_SAYS_NO = 3
 #: A study ran, and a statement that it checks does not hold.
@@ -74,7 +77,7 @@ def exit_code(call: Callable[[], object], *, last: bool = False) -> int:
         except (KeyboardInterrupt, Exception) as error:
             interrupts.over = True
             if interrupts.noted or isinstance(error, KeyboardInterrupt):
-                return _interrupted()
+                return _interrupted(interrupts.noted or signal.SIGINT)
             return _failed(error)
     return DONE
 
@@ -90,11 +93,13 @@ def _open_closed() -> None:
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
-def _interrupted() -> int:
+def _interrupted(number: int) -> int:
     # Where the interrupt came while Python ran a text, as for every dataclass, it plans to die of the signal, handled
     # or not; running another text makes it forget that.
     exec("")  # noqa: S102
-    return _end(INTERRUPTED, "interrupted")
+    return _end(
+        BY_SIGNAL + number, "interrupted" if number == signal.SIGINT else "ended on request"
+    )
 
 
 def _failed(error: BaseException) -> int:

@@ -1,4 +1,4 @@
-"""Interrupts (Ctrl-C) that get through, whatever library is at work when they come."""
+"""Interrupts (Ctrl-C, and SIGTERM) that get through, whatever library is at work when they come."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 #: Seconds after which an interrupt is raised again, and how often one waits for an import.
 AGAIN, PATIENCE = 0.1, 100
+#: The signal of the timer that raises it again; Windows has none, and there an interrupt is raised once.
+AGAIN_BY: Any = getattr(signal, "SIGALRM", None) if hasattr(signal, "setitimer") else None
+#: What is done with a signal unless somebody wants it otherwise.
+USUAL: dict[int, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 class Interrupts:
@@ -27,35 +34,37 @@ class Interrupts:
 
     Attributes
     ----------
-    noted : bool
-        Whether there was an interrupt.
+    noted : int
+        The signal that came first: SIGINT or SIGTERM; 0 as long as there was none.
     over : bool
         Whether there is nothing left to interrupt.
     """
 
     def __init__(self, *, last: bool = False) -> None:
-        self.noted = self.over = False
+        self.noted, self.over = 0, False
         self._patience = PATIENCE
         self._last = last
-        # Otherwise who started us wants interrupts handled in another way.
-        self._ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        # Otherwise who started us wants signals handled in another way.
+        self._before = {
+            number: usual for number, usual in USUAL.items() if signal.getsignal(number) is usual
+        }
 
     def __enter__(self) -> Self:
-        if self._ours:
-            try:
-                signal.signal(signal.SIGINT, self._note)
-            except ValueError:  # not in the main thread, the only one that is interrupted
-                self._ours = False
+        try:
+            for number in self._before:
+                signal.signal(number, self._note)
+        except ValueError:  # not in the main thread, the only one that is interrupted
+            self._before = {}
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._ours:
-            return
         if self.noted:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._alarm)
+            if AGAIN_BY is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(AGAIN_BY, self._alarm)
             sys.unraisablehook = self._hook
-        signal.signal(signal.SIGINT, signal.SIG_IGN if self._last else signal.default_int_handler)
+        for number, usual in self._before.items():
+            signal.signal(number, signal.SIG_IGN if self._last else usual)
 
     def end(self) -> None:
         """Take no more interrupts, and raise one that did not get through."""
@@ -63,16 +72,17 @@ class Interrupts:
         if self.noted:
             raise KeyboardInterrupt
 
-    def _note(self, _number: int, frame: FrameType | None) -> None:
+    def _note(self, number: int, frame: FrameType | None) -> None:
         if self.over:
             return
         if not self.noted:
-            self.noted = True
+            self.noted = number
             # A file that is being opened at this moment is closed by the end of the program.
             warnings.simplefilter("ignore", ResourceWarning)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
-            self._alarm: Any = signal.signal(signal.SIGALRM, self._note)
-            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            if AGAIN_BY is not None:
+                self._alarm: Any = signal.signal(AGAIN_BY, self._note)
+                signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
         if self._patience and _importing(frame):
             self._patience -= 1
         elif not _unwinding():

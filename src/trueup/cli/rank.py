@@ -32,6 +32,7 @@ def rank(
     differences: Path | None = None,
     judges_out: Path | None = None,
     report: Path | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: RankOptions | None = None,
 ) -> None:
@@ -79,6 +80,8 @@ def rank(
         Where the judges go, with how much each of them favours each system.
     report
         Where a report for people goes, one .html file that works offline.
+    force
+        Let the report replace a file that trueup did not write.
     format
         What is printed: text for people, json for machines.
     """
@@ -89,9 +92,9 @@ def rank(
     from trueup.cli.wording import as_options
     from trueup.core.progress import Progress
     from trueup.errors import TrueupError
-    from trueup.io.formats import PAGES, TABLES
+    from trueup.io.formats import PAGES
     from trueup.io.frames_out import make_frame
-    from trueup.io.outputs import check_outputs
+    from trueup.io.outputs import check_outputs, tables_at
     from trueup.io.question_data import QuestionDataRequest
     from trueup.ranking.gate import UNDECIDED, check_gate
     from trueup.ranking.ranking import UNKNOWN
@@ -109,8 +112,7 @@ def rank(
     tables = {"--out": out, "--differences": differences, "--judges-out": judges_out}
     others = [QuestionDataRequest(gold=gold), QuestionDataRequest(groups=cluster)]
     taken = inputs(file, *others)
-    check_outputs(tables, TABLES, inputs=taken)
-    check_outputs({"--report": report}, PAGES, inputs=taken)
+    check_outputs({**tables_at(tables), "--report": (report, PAGES)}, taken, force=force)
     with Progress("rank", 3, shown=True) as bar:
         with layout.advice():
             data = read(file, request)

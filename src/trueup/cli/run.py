@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.cli.wording import as_options
 from trueup.core.keywords import flag_of
 from trueup.core.libraries import need
 from trueup.errors import TrueupError, TrueupWarning, quoted
+from trueup.io.leftovers import own_path, remove
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from trueup.answers.answers import Answers
     from trueup.cli.engine_options import EngineOptions
@@ -45,12 +48,33 @@ def read(file: str, request: Request) -> Answers:
     return replace(answers, origin=replace(answers.origin, kind="pyarrow"))
 
 
+class Ran(NamedTuple):
+    """An estimate, and where it is not in memory: what writes its table, and where Spark has it meanwhile."""
+
+    est: Estimate
+    write: Callable[[Path], object] | None = None
+    stored: Path | None = None
+
+    @contextmanager
+    def finished(self) -> Iterator[None]:
+        """Write files, and free what the estimate takes; a run on disk that fails can be continued."""
+        from trueup import disk
+
+        try:
+            with nullcontext() if self.write is None or self.stored else disk.finished(self.est):
+                yield
+        finally:
+            self.est.close()
+            if self.stored is not None:
+                remove(self.stored)
+
+
 def run_estimate(
     engine: str, file: str, request: Request, where: EngineOptions, out: Path | None
-) -> Estimate:
-    """Estimate in memory, on disk or on a cluster; the latter two write the estimates themselves."""
+) -> Ran:
+    """Estimate in memory, on disk or on a cluster."""
     if engine == "memory":
-        return _in_memory(file, request)
+        return Ran(_in_memory(file, request))
     if out is None or out.suffix.lower() != ".parquet":
         kind = (
             "a .parquet file" if engine == "disk" else "a folder of Parquet files, named .parquet"
@@ -60,8 +84,12 @@ def run_estimate(
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
         from trueup import disk
+        from trueup.engines.disk.setup import WorkingFolder
+        from trueup.result.stream import write_questions
 
-        return disk.estimate(file, out, **where.folder, progress=True, **keywords)
+        wanted = disk.request_of(file, **keywords)
+        est = disk.solved(file, wanted, out, WorkingFolder(**where.folder), progress=True)
+        return Ran(est, partial(write_questions, est.solution.root))
     return _on_spark(file, request, where, out, keywords)
 
 
@@ -97,7 +125,7 @@ def _in_memory(file: str, request: Request) -> Estimate:
 
 def _on_spark(
     file: str, request: Request, where: EngineOptions, out: Path, keywords: dict[str, Any]
-) -> Estimate:
+) -> Ran:
     need("pyspark", "spark")
     from trueup import spark
     from trueup.cli.on_spark import answers_frame, session_at
@@ -110,12 +138,14 @@ def _on_spark(
     open_files(file)  # what cannot be read is said before a cluster is asked for
     frame = answers_frame(session_at(where.master), file, request.read, request.question_data)
     est = spark.estimate(frame, progress=True, **keywords)
+    stored = own_path(Path(os.path.realpath(out)).parent)
     try:
-        est.questions.write.parquet(str(out))
+        est.questions.write.parquet(str(stored))
     except BaseException:
         est.close()
+        remove(stored)
         raise
-    return est
+    return Ran(est, stored.replace, stored)
 
 
 def inputs(file: str, *requests: QuestionDataRequest) -> list[Path]:

@@ -73,7 +73,8 @@ def simulate(
     from trueup.io.outputs import check_outputs
 
     pyarrow = need("pyarrow", "files")
-    check_outputs({"--out": out, "--truth-out": truth_out}, (TEXT.written, PARQUET.written))
+    endings = (TEXT.written, PARQUET.written)
+    check_outputs({"--out": (out, endings), "--truth-out": (truth_out, endings)})
     drawn = simulate(
         workers,
         questions,

@@ -23,6 +23,7 @@ def paper(
     without_data: Annotated[bool, Parameter(negative=())] = False,
     samples: Whole | None = None,
     seed: Whole = 0,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Check every claim of the paper, and write a page that shows which of them hold.
 
@@ -44,13 +45,21 @@ def paper(
         Number of samples of each cell.
     seed
         Another number draws other samples.
+    force
+        Let the page replace one that trueup did not write.
     """
     from trueup.cli.exit_codes import StatementFailed
     from trueup.errors import TrueupError, counted
 
     run = import_module("trueup.study.paper").run
     result = run(
-        out=out, quick=quick, data=data, without_data=without_data, samples=samples, seed=seed
+        out=out,
+        quick=quick,
+        data=data,
+        without_data=without_data,
+        samples=samples,
+        seed=seed,
+        force=force,
     )
     print(f"Written: {result.page}")
     print(result)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ import numpy as np
 
 from trueup.core.libraries import need
 from trueup.findings.answers import empty_frame
-from trueup.io.atomic import atomic_write, errors_name
+from trueup.io.atomic import errors_name
 from trueup.io.frames_out import make_frame
+from trueup.io.output_set import output_set
 from trueup.result.tables import question_frame, worker_frame
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ DIGITS = 15
 
 
 def write_files(contents: Mapping[Path, Any]) -> None:
-    """Write tables (pyarrow, for .json any object, for .html and .trueup what writes it) to files, all or none."""
-    with ExitStack() as stack:
-        names = {path: stack.enter_context(atomic_write(path)) for path in contents}
+    """Write tables (pyarrow, for .json any object, or a function that writes to a path) to files, all or none."""
+    with output_set(contents) as names:
         for path, content in contents.items():
             with errors_name(path):
-                _WRITERS[path.suffix.lower()](content, names[path])
+                write = _write_itself if callable(content) else _WRITERS[path.suffix.lower()]
+                write(content, names[path])
 
 
 def result_rows(est: Estimate, part: str) -> Any:
@@ -157,7 +157,4 @@ _WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,
-    ".html": _write_itself,
-    ".htm": _write_itself,
-    ".trueup": _write_itself,
 }

@@ -21,6 +21,7 @@ def update(
     report: Path | None = None,
     title: str | None = None,
     unit: str | None = None,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     format: Literal["text", "json"] = "text",  # noqa: A002  the name of the option
     options: UpdateOptions | None = None,
 ) -> None:
@@ -51,6 +52,8 @@ def update(
         Title of the report.
     unit
         Unit of the answers, shown in the report: cm, EUR, points.
+    force
+        Let report and state replace a file that trueup did not write.
     format
         What is printed: text for people, json for machines.
     """
@@ -59,16 +62,20 @@ def update(
     from trueup.cli.run import check_report_texts, command_line, inputs, shown_warnings
     from trueup.cli.summary import document, summary
     from trueup.cli.tables import result_table, write_files
-    from trueup.io.formats import PAGES, STATES, TABLES
-    from trueup.io.outputs import check_outputs
+    from trueup.io.formats import PAGES, STATES
+    from trueup.io.outputs import check_outputs, tables_at
     from trueup.request import Request
 
     given: dict[str, Any] = {} if options is None else options.given
     taken = inputs(file, Request.of("update", file, **given).question_data)
     target = state if state_out is None else state_out
-    check_outputs({"STATE" if state_out is None else "--state-out": target}, STATES, inputs=taken)
-    check_outputs({"--out": out, "--workers": workers}, TABLES, inputs=[*taken, state])
-    check_outputs({"--report": report}, PAGES, inputs=[*taken, state])
+    outputs = {
+        "STATE" if state_out is None else "--state-out": (target, STATES),
+        **tables_at({"--out": out, "--workers": workers}),
+        "--report": (report, PAGES),
+    }
+    read_only = [] if state_out is None else [state]
+    check_outputs(outputs, [*taken, *read_only], force=force, continued=state)
     check_report_texts(report, title, unit)
     opened = OpenedState.of(state, None if method is None else load_method(method))
     with shown_warnings():

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import atomic_write, errors_name
+from trueup.io.atomic import errors_name
+from trueup.io.output_set import output_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 ENDING = ".npy"
-#: First bytes of a file, which include the name of its first member.
-START = 256
 LARGEST_META = 1 << 24
 MOST_MEMBERS = 256
 LONGEST_PATH = 200
@@ -53,7 +52,7 @@ def write_archive(
     Parameters
     ----------
     path
-        An existing archive is replaced once the new one is complete; any other file is left alone.
+        An existing file is replaced once the new one is complete.
     name, version
         The format of the file and its version.
     meta
@@ -62,33 +61,30 @@ def write_archive(
     target = Path(path)
     if target.is_dir():
         raise TrueupError(f"{shown(target)} is a folder.", argument="path", remedy="Name a file.")
-    if target.is_file() and not _is_archive(target):
-        raise TrueupError(
-            f"{shown(target)} is there already and was not written by trueup.",
-            argument="path",
-            remedy="Choose another name.",
-        )
     members = {}
-    with errors_name(target), atomic_write(target) as temporary, temporary.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for member, array in arrays.items():
-                members[member] = _write(archive, member + ENDING, array)
-            about = {"format": name, "version": version, **meta, "members": members}
-            text = json.dumps(about, allow_nan=False, indent=1)
-            archive.writestr(_entry(META), text.encode("utf-8"))
-        file.flush()
-        os.fsync(file.fileno())
+    with (
+        errors_name(target),
+        output_set([target]) as names,
+        zipfile.ZipFile(names[target], "w", zipfile.ZIP_STORED) as archive,
+    ):
+        for member, array in arrays.items():
+            members[member] = _write(archive, member + ENDING, array)
+        about = {"format": name, "version": version, **meta, "members": members}
+        text = json.dumps(about, allow_nan=False, indent=1)
+        archive.writestr(_entry(META), text.encode("utf-8"))
     return target
 
 
-def _is_archive(path: Path) -> bool:
-    """Return whether a file may be replaced: an empty file, or one of our archives, even a damaged one."""
+def is_archive(path: Path, name: str) -> bool:
+    """Return whether a file is an archive of this format, whatever its version and its arrays."""
     try:
-        with path.open("rb") as file:
-            start = file.read(START)
-        return not start or (start.startswith(b"PK") and ENDING.encode() in start)
-    except OSError:  # writing it will raise an error
-        return True
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(META).file_size > LARGEST_META:
+                return False
+            about = json.loads(archive.read(META))
+    except BROKEN:
+        return False
+    return isinstance(about, dict) and about.get("format") == name
 
 
 def _write(archive: zipfile.ZipFile, member: str, array: NDArray[Any]) -> str:

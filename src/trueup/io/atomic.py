@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
+import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from trueup.io.leftovers import own_path, remove
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +24,11 @@ def atomic_write(path: str | os.PathLike[str], temporary: Path | None = None) ->
     Parameters
     ----------
     path
-        The file to write. A link stays a link: the file it points to is replaced.
+        The file to write. A link stays a link: the file it points to is replaced. Who may read and write it stays as
+        it was.
     temporary
         A temporary path in the same folder, where leftovers of a killed process must have a known name.
-        By default a random one.
+        By default a name of this process.
 
     Examples
     --------
@@ -38,24 +41,37 @@ def atomic_write(path: str | os.PathLike[str], temporary: Path | None = None) ->
     """
     target = Path(os.path.realpath(path))
     if temporary is None:
-        # The short name fits wherever `path` does.
-        temporary = target.with_name(f".trueup-{secrets.token_hex(6)}.tmp")
+        temporary = own_path(target.parent)
     try:
+        begin_private(target, temporary)
         yield temporary
+        keep_permissions(target, temporary)
         temporary.replace(target)
     except BaseException:
-        _remove(temporary)
+        remove(temporary)
         raise
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        import shutil  # slow to import, and rarely needed
+def begin_private(target: Path, temporary: Path) -> None:
+    """Make the temporary file of one that is replaced, readable by nobody else while it is written."""
+    if target.is_file():
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        with suppress(OSError):  # writing to it says what is wrong
+            os.close(os.open(temporary, flags, 0o600))
 
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):  # the first error says more
-            path.unlink(missing_ok=True)
+
+def keep_permissions(target: Path, temporary: Path) -> None:
+    """Give a finished file the permissions of the one that it replaces; a new one has those of new files."""
+    try:
+        before, mine = target.stat(), temporary.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(before.st_mode):
+        return
+    if (mine.st_uid, mine.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(OSError, AttributeError):  # only the superuser may give files away
+            os.chown(temporary, before.st_uid, before.st_gid)
+    temporary.chmod(stat.S_IMODE(before.st_mode))
 
 
 @contextmanager

@@ -250,11 +250,14 @@ class Ranking:
         """
         return decide(self.standings, self.system_names, baseline, margin, fail_if)
 
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page for people: one HTML file that works offline."""
+    def report(self, path: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write a page for people: one HTML file that works offline.
+
+        A page of trueup there already is replaced, any other file only with `force=True`.
+        """
         from trueup.report.ranking_page import write_ranking
 
-        return write_ranking(self, path)
+        return write_ranking(self, path, force=force)
 
     def plot(self) -> Any:
         """Return the systems with their intervals as an altair chart."""

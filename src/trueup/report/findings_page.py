@@ -34,7 +34,12 @@ AGREEMENT = (
 
 
 def write_findings(
-    est: Estimate, findings: Findings, path: str | PathLike[str], *, command: str | None = None
+    est: Estimate,
+    findings: Findings,
+    path: str | PathLike[str],
+    *,
+    command: str | None = None,
+    force: bool = False,
 ) -> Path:
     """Write the findings on an estimate to one HTML file that needs no network and no other file.
 
@@ -43,9 +48,11 @@ def write_findings(
     est, findings : Estimate, Findings
         What `trueup.diagnose_all` found, and what it is about.
     path : path
-        File to write; an existing one is replaced.
+        File to write; a page of trueup there is replaced.
     command : str, optional
         The command line to show as the way to get the page again.
+    force : bool
+        Replace a file that is no page of trueup, too.
     """
     from trueup import __version__
 
@@ -67,6 +74,7 @@ def write_findings(
         sections=[section for section in sections if section is not None],
         opening=1,
         footer=f"Made by trueup {__version__}. This file works offline and sends nothing.",
+        force=force,
     )
 
 

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import atomic_write
+from trueup.io.atomic import errors_name
+from trueup.io.output_set import output_set
+from trueup.io.outputs import MADE_BY, check_page
 from trueup.report import markup, theme
 from trueup.report.bundle import bundle
 from trueup.report.parts import part_html
@@ -143,19 +145,23 @@ def write_page(
     sections: Sequence[Section],
     footer: str = "",
     opening: int = 0,
+    force: bool = False,
 ) -> Path:
     """Write a page to an HTML file, whole or not at all.
 
     Parameters
     ----------
     path
-        Where to; a file that is there is replaced.
+        Where to; a page of trueup there is replaced.
     title, intro, footer
         Plain text. An empty line begins a new paragraph.
     sections
         In the order of the table of contents.
     opening
         How many of them come before the table of contents, because everybody should read them.
+
+    force
+        Replace a file that is no page of trueup, too.
 
     Raises
     ------
@@ -164,6 +170,11 @@ def write_page(
     TrueupError
         When a chart cannot be drawn offline.
     """
+    from trueup import __version__
+
+    path = Path(path)
+    if not force:
+        check_page(path)
     charts = any(section.figures for section in sections)
     scripts = [bundle(), _resource("page.js")] if charts else []
     if any(table.search for section in sections for table in section.tables):
@@ -187,6 +198,7 @@ def write_page(
 <html lang="en">
 <head>
 <meta charset="utf-8">
+{MADE_BY} {__version__}">
 <meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -199,10 +211,9 @@ def write_page(
 </body>
 </html>
 """
-    path = Path(path)
-    with atomic_write(path) as temporary:
+    with errors_name(path), output_set([path]) as names:
         # Text that is no Unicode (half a surrogate pair in an id) is shown as "?".
-        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+        names[path].write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return path
 
 

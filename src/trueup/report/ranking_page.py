@@ -46,6 +46,7 @@ def write_ranking(
     *,
     command: str | None = None,
     gate: Gate | None = None,
+    force: bool = False,
 ) -> Path:
     """Write a ranking to one HTML file that needs no network and no other file.
 
@@ -53,11 +54,13 @@ def write_ranking(
     ----------
     ranking : Ranking
     path : path
-        File to write; an existing one is replaced.
+        File to write; a page of trueup there is replaced.
     command : str, optional
         The command line to show as the way to get the page again.
     gate : Gate, optional
         What a gate decided.
+    force : bool
+        Replace a file that is no page of trueup, too.
     """
     from trueup import __version__
 
@@ -73,6 +76,7 @@ def write_ranking(
         sections=[section for section in sections if section is not None],
         opening=1,
         footer=f"Made by trueup {__version__}. This file works offline and sends nothing.",
+        force=force,
     )
 
 

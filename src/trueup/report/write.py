@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import TrueupError, counted, quoted
-from trueup.io.formats import PAGES
-from trueup.io.readers.source import LONGEST_PATH
+from trueup.core.parameters import yes_or_no
+from trueup.errors import counted
+from trueup.io.outputs import check_page
 from trueup.report.page import write_page
 from trueup.report.sections.assumptions import assumptions_section
 from trueup.report.sections.correlated import correlated_section
@@ -40,6 +40,7 @@ def write_report(
     unit: str | None = None,
     command: str | None = None,
     truth: Any = None,
+    force: bool = False,
 ) -> Path:
     """Write the report of an estimate: one HTML file that needs no network and no other file.
 
@@ -47,7 +48,7 @@ def write_report(
     ----------
     estimate : Estimate
     path : path
-        File to write; an existing page is replaced, but no existing file with another suffix than .html.
+        File to write; a page of trueup there is replaced.
     title : str, optional
         Title of the page; default: how many questions were estimated from how many workers.
     unit : str, optional
@@ -57,6 +58,8 @@ def write_report(
     truth : array, optional
         True value of each question in the order of `estimate.questions`, NaN where unknown, to show errors and
         coverage.
+    force : bool
+        Replace a file that is no page of trueup, too.
 
     Raises
     ------
@@ -65,13 +68,9 @@ def write_report(
     """
     from trueup import __version__
 
-    target = Path(path)
-    if target.is_file() and target.stat().st_size and target.suffix.lower() not in PAGES:
-        raise TrueupError(
-            f"{quoted(str(target), LONGEST_PATH)} is there already and no page.",
-            argument="path",
-            remedy="Choose a name that ends in .html.",
-        )
+    yes_or_no("force", force)
+    if not force:
+        check_page(Path(path))  # before all that takes time
     problem = estimate.problem
     title, unit = one_line("title", title), one_line("unit", unit)
     data = ReportData(estimate, check_truth(truth, problem.n_questions), unit)
@@ -102,4 +101,5 @@ def write_report(
         sections=[section for section in sections if section is not None],
         opening=1,
         footer=f"Made by trueup {__version__}. This file works offline and sends nothing.",
+        force=force,
     )

@@ -227,21 +227,24 @@ class Estimate:
         unit: str | None = None,
         command: str | None = None,
         truth: Any = None,
+        force: bool = False,
     ) -> Path:
         """Write a report for people: one HTML file that works offline. See `trueup.report.write.write_report`."""
         from trueup.report.write import write_report
 
-        return write_report(self, path, title=title, unit=unit, command=command, truth=truth)
+        return write_report(
+            self, path, title=title, unit=unit, command=command, truth=truth, force=force
+        )
 
-    def save(self, path: str | PathLike[str]) -> Path:
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
         """Write this to a file, which `trueup.load` reads and `trueup.update` continues from.
 
-        A state there already is replaced. The file holds data and no code: methods and rules are kept by their
-        registered name.
+        A state there already is replaced, any other file only with `force=True`. The file holds data and no code:
+        methods and rules are kept by their registered name.
         """
         from trueup.result.save import save
 
-        return save(self, path)
+        return save(self, path, force=force)
 
     def plot(self, kind: str = "estimates", *, unit: str | None = None) -> Any:
         """Return an altair chart of the "estimates", of the "truth" they may be off, the "workers" or the "prior".

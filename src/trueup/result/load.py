@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,7 @@ from trueup.algorithms.contract import State
 from trueup.algorithms.driver import Aggregate
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find as find_method
-from trueup.answers.answers import Answers
-from trueup.answers.build import centred_values
-from trueup.answers.merge import FRAMES
-from trueup.answers.origin import Origin
 from trueup.answers.scale import PanelScales, Scale
-from trueup.core.arrays import narrow, offsets
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import TrueupError
@@ -36,12 +30,7 @@ from trueup.io.archive import (
     vector,
     whole,
 )
-from trueup.io.columns import IdNames, check_titles
-from trueup.io.plain_ids import unpack
-from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.read_options import ReadOptions
-from trueup.io.readers.answer_column import LARGEST_ANSWER
-from trueup.io.table import CompositeIds
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.outlook import Outlook
@@ -52,6 +41,7 @@ from trueup.pipeline.shrunk import TOWARD
 from trueup.pipeline.solution import COLUMNS, UNKNOWN, Solution
 from trueup.request import PLAN, READING, Plan, Request
 from trueup.result.estimate import Estimate
+from trueup.result.load_answers import read_answers, read_question_data
 from trueup.result.own_method import OWN, MethodNeeded, PassedMethod
 from trueup.result.state import (
     BIASES,
@@ -77,12 +67,12 @@ if TYPE_CHECKING:
 
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.registry import Method
-    from trueup.io.table import Ids
+    from trueup.core.arrays import Floats
 
     Arrays = Mapping[str, NDArray[Any]]
 
-#: What else answers may have come from.
-OTHERS = ("array", "matrix", "file", "other")
+#: How far the sum of all weights may be from 1, as they were rounded.
+SHARES = 1e-6
 
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> Estimate:
@@ -140,8 +130,8 @@ def _state(meta: dict[str, Any], arrays: Arrays, passed: PassedMethod) -> SavedS
     passed.check_wanted(meta["found"]["algorithm"])
     request = _request(meta, arrays, passed)
     scale = _scale(meta["found"], request)
-    answers = _answers(meta["answers"], arrays, scale)
-    data = _question_data(meta["covariates"], arrays, answers)
+    answers = read_answers(meta["answers"], arrays, scale)
+    data = read_question_data(meta["covariates"], arrays, answers)
     found = meta["found"]
     names = texts(found["state"])
     check("weight" in names and len(set(names)) == len(names), "the state of the workers")
@@ -217,99 +207,6 @@ def _prior_choice(about: dict[str, Any] | None) -> PriorChoice | None:
     return PriorChoice(about["model"], components, log_tau2, gain, z, *counts)
 
 
-def _answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
-    questions, workers = unpack("question", arrays), unpack("worker", arrays)
-    m, n = len(questions), len(workers)
-    check(m > 0 and n > 0, "there are no answers")
-    counts, worker = arrays["counts"], arrays["workers"]
-    check(counts.dtype == np.int64 and len(counts) == m and (counts > 0).all(), "its answers")
-    check(worker.dtype.kind in "iu" and counts.max() <= n, "its answers")
-    indptr = offsets(counts)
-    check(indptr[-1] == len(worker) and worker.min() >= 0 and worker.max() < n, "its answers")
-    rising = worker[1:] > worker[:-1]
-    rising[indptr[1:-1] - 1] = True
-    check(rising.all(), "its answers")
-    check((np.bincount(worker, minlength=n) > 0).all(), "its answers")
-    given = vector(arrays, "answers", len(worker))
-    check(max(given.max(), -given.min()) <= LARGEST_ANSWER, "its answers")
-    check(not scale.outside(given).any(), "its answers")
-    precision, mean = None, float(about["answer_variance"])
-    if "precision" in arrays:
-        precision = vector(arrays, "precision", len(worker))
-        check((precision > 0).all() and 0 < mean < np.inf, "its variances")
-    variance = None
-    if "worker_variance" in arrays:
-        variance = vector(arrays, "worker_variance", n, unknown=True)
-        check(((variance > 0) | np.isnan(variance)).all(), "its variances")
-    kind = about["kind"]
-    check(kind in (*FRAMES, *OTHERS), "what the answers were")
-    centred = centred_values(given, indptr)
-    return Answers(
-        indptr=indptr,
-        workers=narrow(worker, n),
-        values=centred.values,
-        centre=centred.centre,
-        given=centred.given,
-        panel_questions=np.array([0, m]),
-        panel_workers=np.array([0, n]),
-        precision=precision,
-        answer_variance=mean if precision is not None else np.nan,
-        worker_variance=variance,
-        origin=Origin(
-            questions,
-            workers,
-            kind=kind if _installed(kind) else "array",
-            n_rows=whole(about["rows"]),
-            n_missing=whole(about["missing"]),
-            n_duplicates=whole(about["duplicates"]),
-            names=_names(about.get("names"), questions),
-            unanswered=_unanswered(arrays, questions),
-        ),
-    )
-
-
-def _names(about: Any, questions: Ids) -> IdNames:
-    """Return what questions and workers are called; states of older versions do not say."""
-    names = IdNames()
-    if about is not None:
-        names = IdNames(tuple(texts(about["question"])), printable(about["worker"]))
-    columns = len(questions.columns) if isinstance(questions, CompositeIds) else 1
-    check(len(names.question) == columns, "the names of its columns")
-    check_titles(names)
-    return names
-
-
-def _unanswered(arrays: Arrays, questions: Ids) -> Ids | None:
-    if not any(name.startswith("unanswered") for name in arrays):
-        return None
-    ids = unpack("unanswered", arrays)
-    check(bool((questions.index_of(ids) < 0).all()), "the questions without answers")
-    return ids
-
-
-def _installed(kind: str) -> bool:
-    needed = {"duckdb": ("duckdb", "pyarrow")}.get(kind, (kind,))
-    return kind not in FRAMES or all(find_spec(each) is not None for each in needed)
-
-
-def _question_data(
-    covariate_names: list[str] | None, arrays: Arrays, answers: Answers
-) -> QuestionData:
-    m = answers.n_questions
-    gold = vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
-    groups = covariates = None
-    if "group_of" in arrays:
-        ids, codes = unpack("group", arrays), arrays["group_of"]
-        check(codes.dtype == np.int64 and len(codes) == m, "its groups")
-        check((codes >= -1).all() and (codes < len(ids)).all(), "its groups")
-        groups = Labels(codes, ids)
-    if covariate_names is not None:
-        names = tuple(texts(covariate_names))
-        columns = [vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
-        covariates = Covariates(np.column_stack(columns), names)
-    return QuestionData(groups, covariates, gold)
-
-
 def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estimate:
     """Put an estimate together; its second step is run again when somebody asks for more than its numbers."""
     answers, plan, data, about = state.answers, state.request.plan, state.data, meta["found"]
@@ -337,6 +234,10 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         for name, unknown in OF_QUESTIONS.items()
     }
     check(not (first["variance"] < 0).any(), "its variances")
+    columns = {
+        name: vector(arrays, f"column.{name}", m, unknown=name in UNKNOWN) for name in COLUMNS
+    }
+    check_columns(columns)
     kept = {
         vectors.OFFSET: first["truth"],
         vectors.ITERATE: first["truth"],
@@ -344,7 +245,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         vectors.MODEL_VARIANCE: first["variance"],
     }
     for column, name in COLUMNS.items():
-        kept[name] = vector(arrays, f"column.{column}", m, unknown=column in UNKNOWN)
+        kept[name] = columns[column]
     if data.gold is not None:
         kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = (
             data.gold,
@@ -357,7 +258,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         for name, unknown in OF_WORKERS.items()
     }
     weight, noise = workers["weight"], workers["noise"]
-    check((weight >= 0).all() and not (noise < 0).any(), "its weights")
+    check_workers(workers, biases)
     (iterations,), (settled,), (moved,) = about["iterations"], about["settled"], about["moved"]
     aggregate = Aggregate(
         algorithm=state.algorithm,
@@ -407,6 +308,26 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     )
     kind = answers.origin.kind
     return Estimate(state.request, data, solution, kind, worker_values=workers)
+
+
+def check_columns(columns: Mapping[str, Floats]) -> None:
+    """Check that intervals do not end before they begin, and that errors are not negative."""
+    for low, high in (("lower", "upper"), ("truth_lower", "truth_upper")):
+        check(not (columns[low] > columns[high]).any(), "its intervals")
+        check((np.isnan(columns[low]) == np.isnan(columns[high])).all(), "its intervals")
+    for name in ("std_error", "base_std_error"):
+        check(not (columns[name] < 0).any(), "its standard errors")
+
+
+def check_workers(workers: Mapping[str, Floats], biases: Biases | None) -> None:
+    """Check that the weights of the workers are shares, and that no variance is negative."""
+    weight = workers["weight"]
+    check((weight >= 0).all() and abs(weight.sum() - 1) < SHARES, "its weights")
+    check(not (workers["noise"] < 0).any() and not (workers["variance"] < 0).any(), "its variances")
+    if biases is not None:
+        for name in ("std_error", "variance", "shift", "shift_nu"):
+            check((getattr(biases, name) >= 0).all(), "its biases")
+        check(np.isfinite(biases.value).all(), "its biases")
 
 
 def _pooling(arrays: Arrays, n_workers: int) -> Pooling | None:

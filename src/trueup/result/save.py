@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trueup import __version__
+from trueup.core.parameters import yes_or_no
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
+from trueup.io.outputs import check_state
 from trueup.io.plain_ids import pack
 from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
@@ -18,7 +21,6 @@ from trueup.result.state import BIASES, FORMAT, VERSION, SavedState, described_m
 
 if TYPE_CHECKING:
     import os
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
 
-def save(est: Estimate, path: str | os.PathLike[str]) -> Path:
+def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write an estimate to a file, which `trueup.load` reads and `trueup.update` continues from."""
+    yes_or_no("force", force)
+    if not force:
+        check_state(Path(path))
     state = SavedState.of(est)
     if isinstance(state.answers.worker_ids, Pseudonyms):
         raise anonymous_state()

@@ -14,6 +14,7 @@ import numpy as np
 from trueup.algorithms.registry import find as find_method
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import BROKEN, Damage, check, texts
+from trueup.io.outputs import STATE
 from trueup.pipeline.solution import COLUMNS
 from trueup.result.own_method import named_method
 from trueup.shrinkage.contract import ShrinkRule
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from trueup.result.estimate import Estimate
     from trueup.shrinkage.adaptive_prior import PriorChoice
 
-FORMAT, VERSION, OLDEST = "trueup state", 7, 6
+FORMAT, VERSION, OLDEST = STATE, 7, 6
 # Vectors of a first step, and whether they may be unknown.
 OF_QUESTIONS = {"truth": False, "base": False, "variance": True}
 OF_WORKERS = {"weight": False, "noise": True, "variance": True, "bias": True}

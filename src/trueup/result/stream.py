@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
 from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import atomic_write
 from trueup.io.frames_out import make_frame
+from trueup.io.output_set import output_set
 from trueup.io.table import Ids
 from trueup.pipeline.solution import COLUMNS, UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueup.engines.disk import DiskEngine
 
-
-def write_questions(engine: DiskEngine, path: Path) -> None:
-    """Write the columns of the questions to a Parquet file, all or nothing."""
+def write_questions(engine: Any, path: Path) -> None:
+    """Write the columns of the questions of a disk engine to a Parquet file, all or nothing."""
     pyarrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
     stored = engine.problem
-    with atomic_write(path) as temporary:
+    with output_set([path]) as names:
         writer = None
         try:
             for i in range(stored.n_blocks):
@@ -30,7 +28,7 @@ def write_questions(engine: DiskEngine, path: Path) -> None:
                 columns |= {column: kept[name] for column, name in COLUMNS.items()}
                 columns["n_answers"] = stored.block(i, answers=False).counts
                 table = make_frame("pyarrow", columns, null_columns=UNKNOWN, names=stored.names)
-                writer = writer or parquet.ParquetWriter(temporary, table.schema)
+                writer = writer or parquet.ParquetWriter(names[path], table.schema)
                 writer.write_table(table)
         except OSError as error:
             raise TrueupError(

@@ -471,7 +471,8 @@ def test_nothing_that_can_be_used(tmp_path: Path) -> None:
     said = message_of(write_json(tmp_path / "log.json", log))
     assert said == (
         'File "log.json": is of the format inspect, and holds no score that can be used: scorer gave no score (2), '
-        "sample without scores (1), sample failed (1), sample was invalidated (1), no score (1). Check that the evaluation was finished."
+        "sample without scores (1), sample failed (1), sample was invalidated (1), no score (1). "
+        "Check that the evaluation was finished."
     )
     header = {**log, "samples": None}
     assert "log without samples" in message_of(write_json(tmp_path / "header.json", header))

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from trueup.errors import TrueupError, quoted
 from trueup.io.atomic import atomic_write
+from trueup.io.leftovers import prefix, remove_dead
 from trueup.io.readers.source import LONGEST_PATH, one_line
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Folder:
         self.temporary = path is None
         try:
             if path is None:
-                self.path = Path(tempfile.mkdtemp(prefix="trueup-"))
+                remove_dead(Path(tempfile.gettempdir()))
+                self.path = Path(tempfile.mkdtemp(prefix=prefix()))
             else:
                 self.path = Path(path).absolute()
                 self.path.mkdir(parents=True, exist_ok=True)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
+import select
+import stat
 import sys
 import tempfile
+import time
 import weakref
 from pathlib import Path
 from typing import IO, Any
 
 from trueup.errors import AnswersError
+from trueup.io.leftovers import prefix, remove_dead
 from trueup.io.limits import read_pieces
 from trueup.io.readers.source import unreadable
 
 STDIN = "-"
+#: Seconds to wait for somebody to write to a pipe, and between two looks.
+PATIENCE, STEP = 60.0, 0.05
 
 
 class TemporaryCopy:
     """A temporary file, removed together with this object or when the process ends."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        handle, name = tempfile.mkstemp(prefix="trueup-")
+        remove_dead(Path(tempfile.gettempdir()))
+        handle, name = tempfile.mkstemp(prefix=prefix())
         self.path = Path(name)
         self._remove = weakref.finalize(self, self.path.unlink, missing_ok=True)
         try:
@@ -51,7 +58,39 @@ def copy_stdin() -> Path:
 def copy_pipe(path: Path) -> TemporaryCopy:
     """Copy a pipe or device to a file."""
     try:
-        with path.open("rb") as stream:
+        with _opened(path) as stream:
             return TemporaryCopy(stream)
     except OSError as error:
         raise unreadable(error) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a pipe or device; of a pipe with a name, wait for whoever writes to it, but not for ever."""
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    # Opened in the plain way it would wait without end, and nothing could stop it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        _wait_for_a_writer(handle)
+        os.set_blocking(handle, True)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _wait_for_a_writer(handle: int) -> None:
+    """Wait until there is something to read; as long as somebody has the other end open, without a limit."""
+    since = time.monotonic()
+    while not select.select([handle], [], [], STEP)[0]:
+        try:
+            os.read(
+                handle, 1
+            )  # nothing is there: it tells whether somebody has opened the other end
+        except BlockingIOError:
+            since = time.monotonic()
+        if time.monotonic() - since > PATIENCE:
+            raise AnswersError(
+                f"is a pipe, and nothing has opened it for writing within {PATIENCE:g} seconds. Start what writes to "
+                "it first, or name a file."
+            )

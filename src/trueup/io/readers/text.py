@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from trueup.errors import AnswersError, option, quoted
+from trueup.io.leftovers import prefix, remove_dead
 from trueup.io.limits import read_pieces
 from trueup.io.readers.source import UNREADABLE, unreadable
 
@@ -124,7 +125,8 @@ class Text:
         if self.is_utf8:
             yield self
             return
-        with tempfile.TemporaryDirectory(prefix="trueup-") as folder:
+        remove_dead(Path(tempfile.gettempdir()))
+        with tempfile.TemporaryDirectory(prefix=prefix()) as folder:
             copy = Path(folder) / "text"
             with self.open() as file, copy.open("w", encoding="utf-8", newline="") as out:
                 out.writelines(read_pieces(file))

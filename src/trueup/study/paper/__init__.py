@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueup.errors import MissingExtra, TrueupError, counted
+from trueup.io.outputs import check_page
 from trueup.report.page import MARKS, Section, write_page
 from trueup.study.paper.alpha import alpha_table
 from trueup.study.paper.cells import (
@@ -106,6 +107,7 @@ def run(
     samples: int | None = None,
     seed: int = 0,
     progress: bool = True,
+    force: bool = False,
 ) -> PaperStudy:
     """Run the study, and write its page and tables.
 
@@ -124,11 +126,15 @@ def run(
     seed : int
     progress : bool
         Show progress bars, and the time that each part took.
+    force : bool
+        Replace an `index.html` that trueup did not write, too.
     """
     if samples is not None and samples < 2:
         raise TrueupError(f"samples: found {samples}, must be at least 2.")
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    if not force:
+        check_page(folder / "index.html", "out")  # before all that takes time
     context = Context(
         out=folder,
         samples=samples or (50 if quick else 1000),
@@ -169,6 +175,7 @@ def run(
         intro=f"{INTRO}\n\n{result}{PREVIEW if quick else ''}",
         sections=[replace(section, title=f"{section.title}{mark}") for section in sections],
         footer=f"{seconds}\n\n{result}",
+        force=force,
     )
     return result
 

@@ -1,0 +1,210 @@
+"""Files that commands write: what may be replaced, what is refused, and what a command that is ended leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import files, need_cli, opened, printed, refusal, rows, write
+from processes import begin_command, started
+from trueup.io.readers import streams
+
+need_cli()
+
+pytestmark = pytest.mark.usefixtures("folder_of_answers")
+
+PAGES = {
+    "estimate": ("estimate", "answers.csv", "--report", "page.html"),
+    "diagnose": ("diagnose", "answers.csv", "--resamples", "0", "--report", "page.html"),
+    "rank": ("rank", "scores.csv", "--by", "model", "--report", "page.html"),
+    "update": (
+        "update",
+        "a.trueup",
+        "more.csv",
+        "--duplicates",
+        "replace",
+        "--report",
+        "page.html",
+    ),
+}
+FOREIGN = "<!DOCTYPE html><html><p>mine</p></html>"
+
+
+@pytest.fixture
+def inputs(folder_of_answers: Path) -> None:  # noqa: ARG001  they are written into it
+    """Write scores of two systems, a state, and more answers."""
+    systems = ((row, model) for row in rows() for model in ("a", "b"))
+    write(
+        "scores.csv",
+        [
+            {**row, "model": model, "answer": row["answer"] + (model == "b")}
+            for row, model in systems
+        ],
+    )
+    write("more.csv", [{"question": "q1", "worker": "ann", "answer": 11}])
+    printed("estimate", "answers.csv", "--save", "a.trueup")
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("command", PAGES)
+def test_a_report_replaces_a_report_of_ours_and_no_other_file(command: str) -> None:
+    line = PAGES[command]
+    for _ in range(2):
+        printed(*line)
+    Path("page.html").write_text(FOREIGN, encoding="utf-8")
+    said = refusal(*line)
+    assert '--report: "page.html" is there already and is no report of trueup' in said
+    assert "--force" in said
+    assert Path("page.html").read_text(encoding="utf-8") == FOREIGN
+    printed(*line, "--force")
+    assert "Made by trueup" in Path("page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("inputs")
+def test_a_state_replaces_a_state_and_no_other_file() -> None:
+    for line, option in (
+        (("estimate", "answers.csv", "--save", "b.trueup"), "--save"),
+        (
+            (
+                "update",
+                "a.trueup",
+                "more.csv",
+                "--duplicates",
+                "replace",
+                "--state-out",
+                "b.trueup",
+            ),
+            "--state-out",
+        ),
+    ):
+        for _ in range(2):
+            printed(*line)
+        Path("b.trueup").write_text("mine", encoding="utf-8")
+        assert f'{option}: "b.trueup" is there already and is no state of trueup' in refusal(*line)
+        assert Path("b.trueup").read_text(encoding="utf-8") == "mine"
+        printed(*line, "--force")
+        assert Path("b.trueup").read_bytes().startswith(b"PK")
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("estimate", "answers.csv", "--workers", "other.csv", "-o", "linked.csv"),
+        ("compare", "answers.csv", "-o", "linked.csv"),
+        ("diagnose", "answers.csv", "-o", "linked.csv"),
+        ("rank", "scores.csv", "--by", "model", "-o", "linked.csv"),
+        ("update", "a.trueup", "answers.csv", "--duplicates", "replace", "-o", "linked.csv"),
+    ],
+    ids=lambda line: line[0],
+)
+def test_a_hard_link_to_what_is_read_is_not_written(line: tuple[str, ...]) -> None:
+    source = "scores.csv" if line[0] == "rank" else "answers.csv"
+    Path("linked.csv").hardlink_to(source)
+    before = Path(source).read_bytes()
+    assert '"linked.csv" is used already' in refusal(*line)
+    assert Path(source).read_bytes() == before
+
+
+def test_no_file_is_written_twice() -> None:
+    Path("old.csv").write_text("old", encoding="utf-8")
+    Path("same.csv").hardlink_to("old.csv")
+    Path("link.html").symlink_to("old.csv")
+    for others in (("--workers", "old.csv"), ("--workers", "same.csv"), ("--report", "link.html")):
+        line = ("estimate", "answers.csv", "-o", "old.csv", *others)
+        assert f'{others[0]}: "{others[1]}" is used already' in refusal(*line)
+    twice = refusal("simulate", "-o", "old.csv", "--truth-out", "./old.csv")
+    assert '--truth-out: "old.csv" is used already' in twice
+    assert Path("old.csv").read_text(encoding="utf-8") == "old"
+
+
+def test_private_files_stay_private() -> None:
+    line = ("estimate", "answers.csv", "-o", "o.csv", "--report", "p.html", "--save", "s.trueup")
+    printed(*line)
+    for name in ("o.csv", "p.html", "s.trueup"):
+        Path(name).chmod(0o600)
+    printed(*line)
+    assert {Path(name).stat().st_mode & 0o777 for name in ("o.csv", "p.html", "s.trueup")} == {
+        0o600
+    }
+
+
+def test_a_pipe_that_nobody_writes_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PATIENCE", 0.2)
+    os.mkfifo("pipe.csv")
+    for line in (("estimate", "pipe.csv"), ("estimate", "answers.csv", "--gold", "pipe.csv")):
+        said = refusal(*line)
+        assert "is a pipe, and nothing has opened it for writing within 0.2 seconds" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_leaves_nothing(number: int) -> None:
+    os.mkfifo("pipe.csv")
+    before = files()
+    running = begin_command("estimate", "pipe.csv", "-o", "out.csv", TMPDIR=str(Path.cwd()))
+    with opened(Path("pipe.csv"), running.is_over) as file:
+        file.write("question,worker,answer\n1,2,3\n")
+        file.flush()
+        time.sleep(0.3)  # it has begun to copy
+        assert len(files()) > len(before)
+        os.kill(running.process.pid, number)
+        word = "interrupted" if number == signal.SIGINT else "ended on request"
+        assert running.end() == (128 + number, "", f"trueup: {word}\n")
+    assert files() == before
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize(
+    "line",
+    [
+        (
+            "estimate",
+            "answers.csv",
+            "-o",
+            "x.csv",
+            "--workers",
+            "y.csv",
+            "--save",
+            "s.trueup",
+            "--method",
+            "mean",
+        ),
+        (
+            "rank",
+            "scores.csv",
+            "--by",
+            "model",
+            "-o",
+            "x.csv",
+            "--differences",
+            "y.csv",
+            "--judges-out",
+            "z.json",
+        ),
+    ],
+    ids=lambda line: line[0],
+)
+def test_outputs_of_a_run_killed_at_any_step_are_all_old_or_all_new(line: tuple[str, ...]) -> None:
+    before = files()
+    printed(*line)
+    outputs = sorted(files() - before)
+    new = {name: Path(name).read_bytes() for name in outputs}
+    old = {name: b"" if name.endswith("trueup") else b"old" for name in outputs}
+    states, moment, code = set(), 0, -signal.SIGKILL
+    while code != 0:
+        moment += 1
+        for name, content in old.items():
+            Path(name).write_bytes(content)
+        code = started(*line, killed_at=moment).code
+        # Any run that writes here makes it whole.
+        printed("simulate", "-o", "next.csv", "--questions", "2", "--workers", "2")
+        Path("next.csv").unlink()
+        found = {name: Path(name).read_bytes() for name in outputs}
+        assert found in (old, new)
+        states.add(found == new)
+        assert files() == before | set(outputs)
+    assert states == {True, False}
