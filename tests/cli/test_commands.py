@@ -100,7 +100,7 @@ def test_usage_errors_name_the_culprit(line: str, about: str) -> None:
         ("estimate answers.csv --caution 0", "caution: found 0.0, must be above 0"),
         ("estimate answers.csv --level 95", "level: found 95.0, must be a number between 0 and 1"),
         ("estimate answers.csv --seed -1", "seed: found -1"),
-        ("estimate answers.csv --variance -1", "variance: must be finite"),
+        ("estimate answers.csv --variance -1", "variance: found -1, must be 0 or from"),
         ("estimate answers.csv --bounds 5 1", "low below high"),
         ("estimate answers.csv --sep ab", "sep: found"),
         ("estimate answers.csv --encoding klingon", "encoding: found"),

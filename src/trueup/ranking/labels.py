@@ -7,7 +7,8 @@ With `h` the labels of n items, `t` the panel's scores of these and of N further
                                                                 var over all items with divisor n + N - 1
     variance = var_labelled(h - lam t)/n + lam^2 var_unlabelled(t)/N       divisors n - 1 and N - 1
 
-and Student's t with n - 1 degrees of freedom. The labelled items must be a random sample of all; then `mu` is unbiased
+and Student's t with n - 2 degrees of freedom, at least 2, as `lam` is learned from the labels too; n - 1 where it is 0.
+The labelled items must be a random sample of all; then `mu` is unbiased
 whatever the judges say, and `lam` (power tuning) keeps bad judges from widening the interval.
 
 References: Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-powered inference" (2023); Angelopoulos, Duchi,
@@ -68,8 +69,9 @@ class LabelledMean:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom."""
-        return float(self.labels - 1)
+        """Degrees of freedom: one for each label but the mean and `lam`, which are learned from them."""
+        learned = 2 if self.power > 0 else 1
+        return float(max(self.labels - learned, FEWEST - 1))
 
     @property
     def effective_labels(self) -> float:

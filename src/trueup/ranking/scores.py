@@ -7,7 +7,7 @@ differences, is one score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Scores:
         Cluster of each item.
     labelled, label : arrays
         Pairs of system and item with a known value, as `system * n_items + item` in rising order, and these values.
+    found : dict
+        Variance components of the pairs of systems compared so far, which do not depend on the weights.
     """
 
     system: Ints
@@ -61,6 +63,9 @@ class Scores:
     cluster: Ints | None
     labelled: Ints
     label: Floats
+    found: dict[tuple[int, int], tuple[tuple[float, float, float] | None, int]] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
     def of(

@@ -175,11 +175,7 @@ class Standings:
     @cached_property
     def components(self) -> Components:
         """Where the variance of scores comes from."""
-        parts, sizes = [], []
-        for pair in self.pairs:
-            item, group, value = self.scores.of_pair(*pair)
-            parts.append(crossed(item, group, value))
-            sizes.append(len(value))
+        parts, sizes = zip(*map(self._of_pair, self.pairs), strict=True) if self.pairs else ((), ())
         items_by_systems, judges_by_systems, rest = (pool(parts, sizes) / 2).tolist()
         items = judges = judges_by_items = np.nan
         means = self._means_over_systems()
@@ -191,6 +187,15 @@ class Standings:
         rest -= self.run_variance / self.runs
         found = (items, items_by_systems, judges, judges_by_systems, judges_by_items, rest)
         return Components(*map(_not_negative, (*found, self.run_variance)))
+
+    def _of_pair(self, pair: tuple[int, int]) -> tuple[tuple[float, float, float] | None, int]:
+        """Return the components of the differences of two systems, in either order, and how many there are."""
+        one, two = sorted(pair)
+        known = self.scores.found
+        if (one, two) not in known:
+            item, group, value = self.scores.of_pair(one, two)
+            known[one, two] = crossed(item, group, value), len(value)
+        return known[one, two]
 
     def _means_over_systems(self) -> tuple[float, float, float] | None:
         """Return the components of means over systems, where a judge scored all of them on an item."""
