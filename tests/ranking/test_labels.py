@@ -34,7 +34,7 @@ def test_variance_by_a_plain_loop() -> None:
     spread += found.power**2 * sum((a - sum(other) / 30) ** 2 for a in other) / 29 / 30
     assert found.variance == pytest.approx(spread)
     low, high = found.interval(0.95)
-    assert high - low == pytest.approx(2 * stdtrit(7, 0.975) * spread**0.5)
+    assert high - low == pytest.approx(2 * stdtrit(6, 0.975) * spread**0.5)
 
 
 def test_edges() -> None:
