@@ -50,6 +50,7 @@ class MemoryEngine:
         check_threads(threads)
         self.threads = max(1, min(threads or os.cpu_count() or 1, len(self.blocks)))
         self._kept: dict[str, Floats] = {}
+        self._draws: dict[int, Floats] = {}  # by seed: several steps draw the same sample
         self._as_read = True
 
     def sweep(
@@ -98,7 +99,9 @@ class MemoryEngine:
 
     def draw(self, seed: int) -> None:
         """Keep `vectors.DRAW`; see `trueup.engines.protocol.Engine`."""
-        self.keep(vectors.DRAW, question_draws(self.problem, seed))
+        if seed not in self._draws:
+            self._draws[seed] = question_draws(self.problem, seed)
+        self.keep(vectors.DRAW, self._draws[seed])
 
     def gather(
         self, inside: Callable[[Block, Kept], Bools] | None = None, reads: Sequence[str] = ()
