@@ -177,7 +177,8 @@ def _norms(share: Floats, p: Ints, i: Ints, h: Floats, n: int) -> tuple[float, f
     if n * judges <= FULL * len(share):
         full = np.zeros((n, judges))
         full[p, i] = share
-        dense = np.diag(h) - full.T @ full / n
+        # Not a product of matrices: libraries for these start threads, which cost more than so few columns.
+        dense = np.diag(h) - np.einsum("pi,pj->ij", full, full) / n
         square = dense @ dense
         return float((dense * dense).sum()), float((square * square).sum())
     shares = sparse.csr_array((share, (p, i)), shape=(n, judges))

@@ -47,7 +47,8 @@ class Scores:
     labelled, label : arrays
         Pairs of system and item with a known value, as `system * n_items + item` in rising order, and these values.
     found : dict
-        Variance components of the pairs of systems compared so far, which do not depend on the weights.
+        Of the pairs of systems compared so far what does not depend on weights: variance components, number of
+        differences, number of items.
     """
 
     system: Ints
@@ -63,7 +64,7 @@ class Scores:
     cluster: Ints | None
     labelled: Ints
     label: Floats
-    found: dict[tuple[int, int], tuple[tuple[float, float, float] | None, int]] = field(
+    found: dict[tuple[int, int], tuple[tuple[float, float, float] | None, int, int]] = field(
         default_factory=dict, repr=False
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from trueup.ranking.components import Components, crossed, pool
 from trueup.ranking.contrast import Contrast
-from trueup.ranking.pair import holm
+from trueup.ranking.pair import holm, numbered
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
@@ -175,7 +175,8 @@ class Standings:
     @cached_property
     def components(self) -> Components:
         """Where the variance of scores comes from."""
-        parts, sizes = zip(*map(self._of_pair, self.pairs), strict=True) if self.pairs else ((), ())
+        found = [self._of_pair(pair) for pair in self.pairs]
+        parts, sizes = [each[0] for each in found], [each[1] for each in found]
         items_by_systems, judges_by_systems, rest = (pool(parts, sizes) / 2).tolist()
         items = judges = judges_by_items = np.nan
         means = self._means_over_systems()
@@ -185,16 +186,16 @@ class Standings:
             judges = means[1] - judges_by_systems / n
             judges_by_items = means[2] - rest / n
         rest -= self.run_variance / self.runs
-        found = (items, items_by_systems, judges, judges_by_systems, judges_by_items, rest)
-        return Components(*map(_not_negative, (*found, self.run_variance)))
+        values = (items, items_by_systems, judges, judges_by_systems, judges_by_items, rest)
+        return Components(*map(_not_negative, (*values, self.run_variance)))
 
-    def _of_pair(self, pair: tuple[int, int]) -> tuple[tuple[float, float, float] | None, int]:
-        """Return the components of the differences of two systems, in either order, and how many there are."""
+    def _of_pair(self, pair: tuple[int, int]) -> tuple[tuple[float, float, float] | None, int, int]:
+        """Return the components of the differences of two systems, in either order, their number and that of items."""
         one, two = sorted(pair)
         known = self.scores.found
         if (one, two) not in known:
             item, group, value = self.scores.of_pair(one, two)
-            known[one, two] = crossed(item, group, value), len(value)
+            known[one, two] = crossed(item, group, value), len(value), len(numbered(item)[0])
         return known[one, two]
 
     def _means_over_systems(self) -> tuple[float, float, float] | None:
@@ -215,7 +216,7 @@ class Standings:
     @cached_property
     def typical_items(self) -> float:
         """Median number of items that two systems share."""
-        counts = [judged.items for judged in self._judged.values()]
+        counts = [self._of_pair(pair)[2] for pair in self.pairs]
         return float(np.median(counts)) if counts else 0.0
 
 
