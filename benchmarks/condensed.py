@@ -3,8 +3,8 @@
     python benchmarks/condensed.py             50,000 questions of each kind
     python benchmarks/condensed.py --quick     15,000 questions, to try the script; nothing is written
 
-Ten of 500 workers answer each question; truths are uniform, normal, skewed or in clusters. CRH with the second step runs
-twice: with the prior fitted on all questions, and as it does by itself. Moves are in standard errors of the aggregate.
+Ten of 500 workers answer each question; truths are uniform, normal, skewed or in clusters. CRH with the second step
+runs twice: with the prior fitted on all questions, and as it does by itself. Moves are in standard errors of the aggregate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def moves(kind: str, questions: int) -> list[str]:
         before, condense.MANY = condense.MANY, many
         try:
             found.append(
-                trueup.estimate(answers(kind, questions), "crh", target="consensus", transform="none")
+                trueup.estimate(
+                    answers(kind, questions), "crh", target="consensus", transform="none"
+                )
             )
         finally:
             condense.MANY = before
@@ -64,13 +66,15 @@ def main() -> None:
     options = parser.parse_args()
     questions = QUICK if options.quick else QUESTIONS
     rows = [moves(kind, questions) for kind in KINDS]
-    columns = [f"{name}, {how}" for name in ("estimate", "lower", "upper") for how in ("rms", "most")]
+    columns = [
+        f"{name}, {how}" for name in ("estimate", "lower", "upper") for how in ("rms", "most")
+    ]
     text = [
         f"`benchmarks/condensed.py`. {machine('numpy', 'scipy')}.",
         "",
         (
-            f"{questions:,} questions with {EACH} answers each, CRH and the second step: how far estimates and intervals "
-            "move, in standard errors of the aggregate, where the prior is fitted on weighted points."
+            f"{questions:,} questions with {EACH} answers each, CRH and the second step: how far estimates and "
+            "intervals move, in standard errors of the aggregate, where the prior is fitted on weighted points."
         ),
         "",
         f"| truths | {' | '.join(columns)} |",
