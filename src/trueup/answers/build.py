@@ -127,6 +127,7 @@ def build(
             table.dropped_questions,
             squares,
             degrees,
+            table.dropped_workers,
         ),
     }
 
@@ -141,7 +142,14 @@ def _without_ids(table: Table, worker_variance: Any) -> tuple[Table, Any]:
     worker = code[table.worker].astype(table.worker.dtype)
     pseudonyms = zip(table.worker_ids.tolist(), names.tolist(code), strict=True)
     rejects = table.rejects.renamed({str(name): str(other) for name, other in pseudonyms})
-    return replace(table, worker=worker, worker_ids=names, rejects=rejects), worker_variance
+    hidden = replace(
+        table,
+        worker=worker,
+        worker_ids=names,
+        rejects=rejects,
+        dropped_workers=(None,) * len(table.dropped_workers),
+    )
+    return hidden, worker_variance
 
 
 class _Panels(NamedTuple):

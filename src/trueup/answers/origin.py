@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trueup.errors import counted, quoted
+from trueup.errors import MOST_NAMES, counted, listing, quoted
 from trueup.io.columns import PLAIN_NAMES, IdNames
 from trueup.io.rejects import Rejects
 
@@ -31,6 +31,8 @@ class Origin:
         Marks such as "-" that were taken for "no answer", and how often they were there.
     dropped_questions
         Number of questions of a long table that have rows but no answer.
+    dropped_workers
+        Workers that have rows or a column but no answer; None for one whose name is not told.
     repeat_squares, repeat_degrees
         Sum of squares of repeated answers around their means, where these were taken, and its degrees of freedom.
     """
@@ -50,6 +52,7 @@ class Origin:
     dropped_questions: int = 0
     repeat_squares: float = 0.0
     repeat_degrees: int = 0
+    dropped_workers: tuple[object, ...] = ()
 
     @property
     def account(self) -> list[str]:
@@ -62,4 +65,10 @@ class Origin:
             has = "has" if self.dropped_questions == 1 else "have"
             questions = counted(self.dropped_questions, "question")
             lines.append(f"{questions} without any answer {has} no estimate")
+        if self.dropped_workers:
+            are = "is" if len(self.dropped_workers) == 1 else "are"
+            workers = counted(len(self.dropped_workers), "worker")
+            named = [name for name in self.dropped_workers if name is not None]
+            names = f": {listing(named, MOST_NAMES)}" if named else ""
+            lines.append(f"{workers} without any answer {are} left out{names}")
         return lines

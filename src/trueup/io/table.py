@@ -216,6 +216,8 @@ class Table:
         Marks that were taken for "no answer" and may have been meant otherwise, and how often they were there.
     dropped_questions
         Number of questions that have rows but no answer.
+    dropped_workers
+        Workers that have rows or a column but no answer; None for one whose name is not told.
     others
         Loads the columns that were not asked for, by name, one value per answer.
     kind
@@ -250,4 +252,5 @@ class Table:
     rejects: Rejects = field(default_factory=Rejects)
     doubtful: tuple[tuple[str, int], ...] = ()
     dropped_questions: int = 0
+    dropped_workers: tuple[object, ...] = ()
     others: Callable[[], Mapping[str, series.Series]] = dict

@@ -121,6 +121,7 @@ def _assemble(
         rejects=_rejects(columns, roles, source, reader),
         doubtful=tuple(reader.doubtful.most_common()),
         dropped_questions=_dropped(columns, roles, keep, len(question_ids)),
+        dropped_workers=_without_answer(columns[roles.worker], roles.worker, keep),
         others=_others(source, roles, keep),
     )
 
@@ -218,6 +219,18 @@ def _dropped(
     for codes in parts:
         joint = np.unique(joint * (int(codes.max()) + 1) + codes[whole], return_inverse=True)[1]
     return len(np.unique(joint)) - answered
+
+
+def _without_answer(
+    series: Series, column: str, keep: NDArray[np.bool_] | None
+) -> tuple[object, ...]:
+    """Return the workers that have rows but no answer."""
+    if keep is None:
+        return ()
+    codes, n, first = encode(series, column=column)
+    here = np.asarray(codes)[keep]
+    left = np.setdiff1d(np.arange(n), here[here >= 0])
+    return tuple(to_list(take(series, first[left])))
 
 
 def _others(

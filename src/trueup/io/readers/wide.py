@@ -183,7 +183,7 @@ def _table(
     panel, panel_ids = (None, None) if layout.panel is None else coded(layout.panel)
     by_question = layout.rows == "question"
     question, worker = (by_row, by_column) if by_question else (by_column, by_row)
-    unanswered = empty_rows if by_question else empty_columns
+    unanswered, idle = (empty_rows, empty_columns) if by_question else (empty_columns, empty_rows)
     return Table(
         question=question[0],
         worker=worker[0],
@@ -201,6 +201,7 @@ def _table(
         unanswered=unanswered if panel is None else None,
         rejects=_rejects(columns, layout, source, reader),
         doubtful=tuple(reader.doubtful.most_common()),
+        dropped_workers=() if idle is None else tuple(idle.tolist()),
     )
 
 
