@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.answers.block import Block
+from trueup.answers.block import SMALLEST_STD, Block
 from trueup.core.arrays import offsets
 from trueup.engines import vectors
 from trueup.errors import TrueupError
@@ -331,7 +331,8 @@ def _trust(value: float, error: float) -> float:
 def _unit(mean: Floats, variance: Floats, truth: Floats) -> float:
     """Return a length to measure in, so that no guard depends on the units of the answers."""
     spans = np.ptp(mean), np.abs(truth - mean).max(), np.sqrt(variance.max())
-    return float(max(spans)) or 1.0
+    largest = float(max(spans))
+    return largest if largest > SMALLEST_STD else 1.0
 
 
 def _checked(mean: Any, variance: Any, truth: Any, name: str) -> tuple[Floats, Floats, Floats]:
