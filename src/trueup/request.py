@@ -12,8 +12,6 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-import numpy as np
-
 from trueup.algorithms.driver import check_limits
 from trueup.algorithms.native import Native
 from trueup.algorithms.question_rule import QuestionRule
@@ -21,7 +19,7 @@ from trueup.algorithms.registry import find
 from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, keyword, keywords_of
-from trueup.core.parameters import one_of
+from trueup.core.parameters import SMALLEST, check_level, number, one_of
 from trueup.core.sampling import check_seed
 from trueup.engines.threads import check_threads
 from trueup.errors import TrueupError, quoted
@@ -112,14 +110,9 @@ class Plan:
         """Check everything that can be checked before answers are read."""
         if not self.chooses:
             find(self.method)
-        if self.caution is not None and not _is_share(self.caution):
-            raise TrueupError(
-                f"found {quoted(self.caution)}, must be above 0 and at most 1.", argument="caution"
-            )
-        if not _is_number(self.level) or not 0 < self.level < 1:
-            raise TrueupError(
-                f"found {quoted(self.level)}, must be a number between 0 and 1.", argument="level"
-            )
+        if self.caution is not None:
+            number("caution", self.caution, SMALLEST, 1.0)
+        check_level(self.level)
         one_of("target", self.target, TARGETS)
         if self.kind is not None:
             one_of("kind", self.kind, KINDS)
@@ -259,14 +252,6 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def _among(given: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in names}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number)
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and bool(0 < value <= 1)
 
 
 READING = keywords_of(ReadOptions)

@@ -11,7 +11,7 @@ from trueup.algorithms.contract import Algorithm, State
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE, fit_workers, move_unit
 from trueup.core.arrays import segment_max, segment_sum
-from trueup.core.parameters import LARGEST, plain
+from trueup.core.parameters import number
 from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.engines.protocol import Visit
@@ -148,9 +148,7 @@ def check_limits(max_iter: object, tol: object) -> None:
         raise TrueupError(
             f"found {quoted(max_iter)}, must be a whole number, not negative.", argument="max_iter"
         )
-    is_number = isinstance(tol, int | float | np.integer | np.floating)
-    if not is_number or not 0 <= plain(tol) <= LARGEST:
-        raise TrueupError(f"found {quoted(tol)}, must be a number, not negative.", argument="tol")
+    number("tol", tol)
 
 
 def _aggregate(

@@ -52,8 +52,7 @@ class Moderated(Algorithm):
         one_of("toward", self.toward, ("median", "mean"))
 
     def start(self, facts: Facts) -> State:
-        pool = np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
-        return State(facts, {"weight": 1.0 / pool, "variance": pool})
+        return State(facts, {"weight": np.ones(facts.n_workers), "variance": _unit(facts)})
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
         total = block.total_weight(state["weight"])
@@ -63,13 +62,13 @@ class Moderated(Algorithm):
     def update(self, state: State, sums: Floats) -> State:
         facts = state.facts
         count = answers_behind(facts)
-        ss = sums[0] + sums[1]
+        ss = sums[0] + _unit(facts) * sums[1]
         level = self._level(facts, ss / np.maximum(count, 1.0))
         variance = (ss + PSEUDO_ANSWERS * level) / (count + PSEUDO_ANSWERS)
         variance = np.where(facts.informative > 0, variance, level)
         variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
         variance = np.where(variance > 0, variance, 1.0)  # all workers of the panel agree
-        return state.replace(weight=1.0 / variance, variance=variance)
+        return state.replace(weight=_unit(facts) / variance, variance=variance)
 
     def _level(self, facts: Facts, mean_square: Floats) -> Floats:
         """Return the level toward which each worker's variance is pulled."""
@@ -90,3 +89,8 @@ def answers_behind(facts: Facts) -> Floats:
     """Return the number of informative answers of each worker, minus 1 if it has a bias (and two answers)."""
     count = facts.n_informative
     return np.where(count >= 2, count - _bias_freedom(facts), count)
+
+
+def _unit(facts: Facts) -> Floats:
+    """Return the pooled variance of each worker's panel, in which weights are told: they times any answer are numbers."""
+    return np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)

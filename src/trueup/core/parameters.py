@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Largest and smallest size of a parameter, so that its fourth power neither overflows nor underflows.
 LARGEST = 1e60
 SMALLEST = 1e-60
+#: How far a level is from 0 and from 1.
+EDGE = 1e-9
 
 
 def usable_variances(variance: Floats) -> Bools:
@@ -26,6 +28,16 @@ def usable_variances(variance: Floats) -> Bools:
     """
     usable: Bools = (variance >= SMALLEST) & (variance <= LARGEST)
     return usable
+
+
+def check_level(value: Any) -> None:
+    """Check the level of intervals: their quantiles must be numbers, and not 0."""
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if not is_number or not EDGE <= plain(value) <= 1.0 - EDGE:
+        raise TrueupError(
+            f"found {quoted(value)}, must be a number between 0 and 1, at least {EDGE:g} away from both.",
+            argument="level",
+        )
 
 
 def one_of(name: str, value: Any, words: Sequence[str]) -> None:

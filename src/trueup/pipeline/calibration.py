@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueup.answers.block import Block
+from trueup.answers.block import SMALLEST_STD, Block
 from trueup.core.arrays import offsets
 from trueup.engines import vectors
 from trueup.errors import TrueupError
@@ -280,7 +280,7 @@ def _line(at: Floats, v: Floats, y: Floats) -> _Line:
     """
     least = max(NOTHING * float(np.mean(v) + np.mean(y**2)) or 1.0, SMALLEST)
     freedom, spread = len(y) - COST, 0.0
-    flat = np.ptp(at) <= NOTHING * np.abs(at).max(initial=0.0)
+    flat = np.ptp(at) <= NOTHING  # beside the errors of the estimates, they do not differ
     for _ in range(STEPS):
         w = 1.0 / np.maximum(spread + v, least)
         centre = np.sum(w * at) / w.sum()
@@ -299,7 +299,7 @@ def _line(at: Floats, v: Floats, y: Floats) -> _Line:
         w * r / np.maximum(1.0 - leverage, NOTHING)
     )  # what the fit without it would be off by
     offset_error = max(1.0 / w.sum(), float(np.sum(left_out**2)) / w.sum() ** 2)
-    slope_error = max(steep, float(np.sum((left_out * away) ** 2)) * steep**2)
+    slope_error = max(steep, float(np.sum((left_out * away * steep) ** 2)))
     return _Line(
         float(offset),
         float(slope),
@@ -331,7 +331,8 @@ def _trust(value: float, error: float) -> float:
 def _unit(mean: Floats, variance: Floats, truth: Floats) -> float:
     """Return a length to measure in, so that no guard depends on the units of the answers."""
     spans = np.ptp(mean), np.abs(truth - mean).max(), np.sqrt(variance.max())
-    return float(max(spans)) or 1.0
+    largest = float(max(spans))
+    return largest if largest > SMALLEST_STD else 1.0
 
 
 def _checked(mean: Any, variance: Any, truth: Any, name: str) -> tuple[Floats, Floats, Floats]:

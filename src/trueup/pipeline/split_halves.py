@@ -88,9 +88,9 @@ def halve(
     )
     sweep = engine.sweep(visit, reads=reads)
     above, below = sweep.panel_sums
-    level = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
-    x, v = sweep.rows["x"], sweep.rows["v"]
-    v = level[sweep.rows["panel"].astype(np.int64), None] * v
+    x, v, panel = sweep.rows["x"], sweep.rows["v"], sweep.rows["panel"].astype(np.int64)
+    # Shares of the sum first: a quotient of both sums need not be a number where variances were given.
+    v = above[panel, None] * (v / np.where(below > 0, below, np.inf)[panel, None])
     # Splits x halves x questions.
     return Halves(*(np.ascontiguousarray(each.reshape(-1, 2, splits).T) for each in (x, v)))
 

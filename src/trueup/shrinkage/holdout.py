@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trueup.shrinkage.tiles import Tile
 
 LEAST = 8  # questions answered in both halves
+LEAST_NOISE = 1e-300  # a smaller variance is none: its inverse is hardly a number
 SMALL = 1 << 13  # questions in a half that is hardly worth a thread
 
 
@@ -105,7 +106,7 @@ class HoldoutTrial:
         starts = offsets(lengths)
         x_from, v_from, x_to, v_to = x[mask], v[mask], x[:, ::-1][mask], v[:, ::-1][mask]
         noise = v_to + np.repeat(segment_sum(v_from, starts) / lengths, lengths)
-        u = np.divide(1.0, noise, out=np.zeros(len(noise)), where=noise > 0)
+        u = np.divide(1.0, noise, out=np.zeros(len(noise)), where=noise > LEAST_NOISE)
         weight = np.maximum(segment_sum(u, starts), np.finfo(float).tiny)
         shift = segment_sum(u * (x_to - x_from), starts) / weight
         normal = Normal(caution=1.0).fit(x_from, v_from, panels=starts)

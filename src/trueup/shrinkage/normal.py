@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError, quoted
+from trueup.core.parameters import SMALLEST, number
 from trueup.shrinkage.condense import condense
 from trueup.shrinkage.contract import Panels, ShrinkRule
 from trueup.shrinkage.panel_data import degrees_of_freedom, interval_variance
@@ -104,10 +104,7 @@ class CautiousRule(ShrinkRule):
     caution: float = CAUTION
 
     def __post_init__(self) -> None:
-        if not isinstance(self.caution, int | float | np.number) or not 0.0 < self.caution <= 1.0:
-            raise TrueupError(
-                f"found {quoted(self.caution)}, must be above 0 and at most 1.", argument="caution"
-            )
+        number("caution", self.caution, SMALLEST, 1.0)
 
 
 @dataclass(frozen=True)

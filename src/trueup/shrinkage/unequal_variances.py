@@ -147,8 +147,9 @@ class Sure(ShrinkRule):
             """Return the derivative of the risk by tau2: at a flat minimum its sign is more accurate than the risk."""
             total = v + by_panel.repeat(unit * s / (1.0 - s))
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
-            fall = np.divide(b, total, out=np.zeros(len(v)), where=total > 0)
-            return by_panel.sum(2.0 * fall * (by_panel.repeat(shrink) * v - b * away**2))
+            # The share of v first: the inverse of a small variance need not be a number.
+            gain = by_panel.repeat(shrink) * v - b * away**2
+            return by_panel.sum(2.0 * b * np.divide(gain, total, out=np.zeros(len(v)), where=total > 0))
 
         low, high = np.zeros(len(unit)), np.full(len(unit), NEARLY_ONE)
         best, column = low, np.arange(len(unit))

@@ -134,8 +134,12 @@ class IntervalNoise:
 def interval_noise(noise: WorkerNoise) -> IntervalNoise:
     """Return the noise of the workers for intervals."""
     screening, facts = noise.screening, noise.screening.facts
+    # In units of the panel, so that weights times any answer are numbers.
     weight = np.divide(
-        1.0, noise.variance, out=np.ones(len(noise.variance)), where=noise.variance > 0
+        facts.pool_of_worker,
+        noise.variance,
+        out=np.ones(len(noise.variance)),
+        where=(noise.variance > 0) & (facts.pool_of_worker > 0),
     )
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
