@@ -4,7 +4,8 @@
     python benchmarks/condensed.py --quick     15,000 questions, to try the script; nothing is written
 
 Ten of 500 workers answer each question; truths are uniform, normal, skewed or in clusters. CRH with the second step
-runs twice: with the prior fitted on all questions, and as it does by itself. Moves are in standard errors of the aggregate.
+runs twice: with the prior fitted on all questions, and as it does by itself. Moves are in standard errors of the
+aggregate.
 """
 
 from __future__ import annotations

@@ -92,5 +92,5 @@ def answers_behind(facts: Facts) -> Floats:
 
 
 def _unit(facts: Facts) -> Floats:
-    """Return the pooled variance of each worker's panel, in which weights are told: they times any answer are numbers."""
+    """Return each worker's pooled variance, the unit of weights: no weight times an answer overflows."""
     return np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)

@@ -149,7 +149,9 @@ class Sure(ShrinkRule):
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
             # The share of v first: the inverse of a small variance need not be a number.
             gain = by_panel.repeat(shrink) * v - b * away**2
-            return by_panel.sum(2.0 * b * np.divide(gain, total, out=np.zeros(len(v)), where=total > 0))
+            return by_panel.sum(
+                2.0 * b * np.divide(gain, total, out=np.zeros(len(v)), where=total > 0)
+            )
 
         low, high = np.zeros(len(unit)), np.full(len(unit), NEARLY_ONE)
         best, column = low, np.arange(len(unit))
