@@ -97,7 +97,10 @@ def test_usage_errors_name_the_culprit(line: str, about: str) -> None:
     [
         ("estimate answers.csv --method crj", '"crj" is not known. Did you mean "crh"?'),
         ("estimate answers.csv --shrink most", '--shrink: "most" is not known. Known:'),
-        ("estimate answers.csv --caution 0", "caution: found 0.0, must be a number from 1e-60 to 1"),
+        (
+            "estimate answers.csv --caution 0",
+            "caution: found 0.0, must be a number from 1e-60 to 1",
+        ),
         ("estimate answers.csv --level 95", "level: found 95.0, must be a number between 0 and 1"),
         ("estimate answers.csv --seed -1", "seed: found -1"),
         ("estimate answers.csv --variance -1", "variance: found -1, must be 0 or from"),
