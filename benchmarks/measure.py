@@ -57,11 +57,22 @@ class Run:
     failed: str = ""
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of programs: Python keeps compiled modules, as it does for what pip installed."""
+    return {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+
+
 def fresh(command: Sequence[str], timeout: float = 3600.0) -> Run:
     """Run a program in a fresh process."""
     start = time.perf_counter()
     process = subprocess.Popen(
-        list(command), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        list(command),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
     )
     limit = threading.Timer(timeout, process.kill)
     limit.start()

@@ -8,6 +8,7 @@ each was first seen in, so that ids can later be taken from the caller's own col
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # A lookup table of 32-bit entries over the range of the ids takes at most 16 bytes per row.
 WIDEST_RANGE = 4
+# Rows that are worth two threads.
+MANY = 1 << 19
 
 
 class Encoded(NamedTuple):
@@ -105,6 +108,11 @@ def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
     codes = raw.codes if keep is None else raw.codes[keep]
     n_rows = len(codes)
     counter = index_type(max(n_rows, raw.size))
+    first_rows = _first_of_each(codes, raw.size)
+    if first_rows is not None:
+        if keep is not None:
+            first_rows = np.flatnonzero(keep)[first_rows]
+        return Encoded(codes.astype(counter, copy=False), raw.size, first_rows)
     # One slot more than there are codes, for -1, which is the last index.
     slots = np.full(raw.size + 1, n_rows, dtype=counter)
     for start in reversed(range(0, n_rows, PIECE)):
@@ -126,6 +134,23 @@ def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
 
     in_pieces(renumber, n_rows)
     return Encoded(numbered, len(present), first_rows)
+
+
+def _first_of_each(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64] | None:
+    """Return the first row of each code, if the codes are numbered in order of first appearance without gaps."""
+    firsts, known = [], 0
+    for start in range(0, len(codes), PIECE):
+        piece = codes[start : start + PIECE].astype(np.int64)
+        if piece.min() < 0:
+            return None
+        piece[0] = max(piece[0], known - 1)
+        highest = np.maximum.accumulate(piece)
+        new = np.flatnonzero(np.diff(highest, prepend=known - 1))
+        known += len(new)
+        if highest[-1] != known - 1:
+            return None
+        firsts.append(new + start)
+    return np.concatenate(firsts) if known == size and firsts else None
 
 
 def _from_pandas(series: Series) -> _Raw:
@@ -201,14 +226,10 @@ def _from_arrow(series: Series) -> _Raw:
         if missing is not None:
             series = series.fill_null(import_module("pyarrow.compute").min(series).as_py() or 0)
         return _from_integers(arrow_to_numpy(series), missing)
-    if types.is_dictionary(kind):
-        series = series.unify_dictionaries()
-    else:
-        try:
-            # All chunks of the result share one dictionary.
-            series = series.dictionary_encode()
-        except pyarrow.ArrowNotImplementedError:
-            return _from_objects(to_list(series))
+    try:
+        series = with_dictionary(series)
+    except pyarrow.ArrowNotImplementedError:
+        return _from_objects(to_list(series))
     if not series.num_chunks:
         return _Raw(np.empty(0, dtype=np.int32), 0)
     codes = pyarrow.chunked_array([part.indices for part in series.chunks])
@@ -221,6 +242,20 @@ def _from_arrow(series: Series) -> _Raw:
         return _Raw(codes, len(values))
     # A dictionary from the caller may hold nulls, or one value twice.
     return _through(_from_arrow(values), codes)
+
+
+def with_dictionary(series: Series) -> Series:
+    """Return an Arrow column as codes of one dictionary, in order of first appearance."""
+    pyarrow = sys.modules["pyarrow"]
+    if pyarrow.types.is_dictionary(series.type):
+        return series.unify_dictionaries()
+    if len(series) < MANY:
+        return series.dictionary_encode()
+    half = len(series) // 2
+    with ThreadPoolExecutor(2) as pool:
+        encoded = pool.map(lambda part: part.dictionary_encode(), (series[:half], series[half:]))
+        chunks = [chunk for part in encoded for chunk in part.chunks]
+    return pyarrow.chunked_array(chunks).unify_dictionaries()
 
 
 def _from_numpy(series: Series) -> _Raw:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
 from trueup.errors import AnswersError
+from trueup.io.encode import with_dictionary
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
 
@@ -41,12 +42,19 @@ def _load(
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
-    # Text comes as dictionaries, as it is in the file, so no text is copied per row.
+    # Text becomes dictionaries, so that it is not copied per row. Those of the file are read as they are; to make others
+    # while reading takes twice as long as afterwards.
     texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
-        with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
+        coded = [name for name in texts if _has_dictionaries(metadata, name)]
+        with parquet.ParquetFile(path, metadata=metadata, read_dictionary=coded) as file:
             table = file.read(columns=list(names))
-        return {name: table.column(name) for name in names}
+        columns = {name: table.column(name) for name in names}
+        del table
+        for name in texts:
+            columns[name] = with_dictionary(columns[name])
+            columns[name].validate(full=True)  # bytes that are no text
+        return columns
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
 
@@ -58,6 +66,17 @@ def count_rows(path: Path) -> int:
         return int(parquet.read_metadata(path).num_rows)
     except (pyarrow.ArrowException, OSError) as error:
         raise explained(error) from error
+
+
+def _has_dictionaries(metadata: Any, name: str) -> bool:
+    """Tell whether a file says that a column is stored as dictionaries; it may change its mind within a row group."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = map(group.column, range(group.num_columns))
+        found = [column.encodings for column in columns if column.path_in_schema == name]
+        if not any("DICTIONARY" in encoding for encoding in (found[0] if found else ())):
+            return False
+    return True
 
 
 def _is_text(kind: Any) -> bool:
