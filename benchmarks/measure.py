@@ -59,9 +59,7 @@ class Run:
 
 def environment() -> dict[str, str]:
     """Return the environment of programs: Python keeps compiled modules, as it does for what pip installed."""
-    return {
-        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-    }
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def fresh(command: Sequence[str], timeout: float = 3600.0) -> Run:

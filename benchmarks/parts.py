@@ -47,7 +47,10 @@ PARTS = {
         "trueup.pipeline.shrink:_move",
         "trueup.pipeline.finish:Finish.keep_in",
     ),
-    "truth model": ("trueup.pipeline.truths:crowd_numbers", "trueup.pipeline.truths:answer_scatter"),
+    "truth model": (
+        "trueup.pipeline.truths:crowd_numbers",
+        "trueup.pipeline.truths:answer_scatter",
+    ),
     "suspicious answers": ("trueup.findings.answers:odd_answers",),
     "correlated workers": ("trueup.variance.correlated.search:find_pairs",),
     "verdicts on workers": ("trueup.findings.workers:judge_workers",),
@@ -154,7 +157,7 @@ def table(results: dict[int, dict[str, float]]) -> list[str]:
     lines = [f"| part | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for part in (START, *PARTS, OTHER):
         row = [seconds.get(part, 0.0) for seconds in results.values()]
-        if any(value >= 0.005 for value in row):  # noqa: PLR2004  what would be shown as 0.00
+        if any(value >= 0.005 for value in row):  # else it would be shown as 0.00
             lines.append(f"| {part} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
     sums = [sum(seconds.values()) for seconds in results.values()]
     return [*lines, "| sum | " + " | ".join(f"{value:.2f}" for value in sums) + " |"]

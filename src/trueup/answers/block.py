@@ -27,6 +27,7 @@ from trueup.core.arrays import (
     Floats,
     Indices,
     Ints,
+    equal_segments,
     expand,
     offsets,
     rectangles,
@@ -218,10 +219,10 @@ class Block:
     def median(self) -> Floats:
         """Median of each question, the midpoint of the two middle answers for an even number."""
         median = np.empty(self.n_questions)
-        for rows, positions in rectangles(self.indptr):
-            k = positions.shape[1]
+        for rows, values in equal_segments(self.values, self.indptr):
+            k = values.shape[1]
             low, high = (k - 1) // 2, k // 2
-            part = np.partition(self.values[positions], (low, high), axis=1)
+            part = np.partition(values, (low, high), axis=1)
             # a + (b - a)/2, not (a + b)/2: equal middle answers come back exactly
             median[rows] = part[:, low] + 0.5 * (part[:, high] - part[:, low])
         return median

@@ -12,12 +12,12 @@ from trueup.answers.origin import Origin
 from trueup.answers.repeats import repeated_error
 from trueup.core.arrays import (
     compact,
+    equal_segments,
     group_order,
     in_pieces,
     index_type,
     narrow,
     offsets,
-    rectangles,
     segment_sum,
 )
 from trueup.core.parameters import LARGEST, SMALLEST, usable_variances
@@ -284,9 +284,9 @@ def centre_in_place(values: Floats, indptr: Ints) -> Floats:
     def subtract(here: slice) -> None:
         ends = indptr[here.start : here.stop + 1]
         mine, part = values[ends[0] : ends[-1]], centre[here]
-        for rows, positions in rectangles(ends - ends[0]):
-            middle = (positions.shape[1] - 1) // 2
-            part[rows] = np.partition(mine[positions], middle, axis=1)[:, middle]
+        for rows, answers in equal_segments(mine, ends - ends[0]):
+            middle = (answers.shape[1] - 1) // 2
+            part[rows] = np.partition(answers, middle, axis=1)[:, middle]
         mine -= np.repeat(part, np.diff(ends))
 
     in_pieces(subtract, len(centre), QUESTIONS)

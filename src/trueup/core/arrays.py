@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,23 @@ def rectangles(
         for start in range(0, len(rows), most):
             part = rows[start : start + most]
             yield part, indptr[part].astype(np.int64)[:, None] + np.arange(k)
+
+
+def equal_segments(values: Floats, indptr: Indices) -> Iterator[tuple[Any, Floats]]:
+    """Yield the values of segments of equal length together: the numbers of the segments, and a row for each.
+
+    Rows may be a view of the values. No segment may be empty.
+    """
+    counts = np.diff(indptr)
+    k = int(counts[0]) if len(counts) else 0
+    if not (counts == k).all():
+        for rows, positions in rectangles(indptr):
+            yield rows, values[positions]
+        return
+    most = max(1, BATCH // max(k, 1))
+    for start in range(0, len(counts), most):
+        stop = min(start + most, len(counts))
+        yield slice(start, stop), values[indptr[start] : indptr[stop]].reshape(stop - start, k)
 
 
 def compact(labels: Ints, size: int) -> tuple[Ints, Ints]:

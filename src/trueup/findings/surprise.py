@@ -34,7 +34,7 @@ from trueup.algorithms.native import HEAVY, NORMAL
 from trueup.algorithms.noise_models import FREEDOM, NoiseModel, in_units
 from trueup.algorithms.worker_learning import HEAVY_FREEDOM, Learned
 from trueup.answers.block import SMALLEST_STD
-from trueup.core.arrays import rectangles
+from trueup.core.arrays import equal_segments
 from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
@@ -196,9 +196,9 @@ def surprise(aggregate: Aggregate) -> Surprise:
 def _reach_of_most(block: Block, distance: Floats) -> Floats:
     """Return for each question the smallest distance within which more than half of its answers are."""
     reach = np.empty(block.n_questions)
-    for rows, positions in rectangles(block.indptr):
-        middle = positions.shape[1] // 2
-        reach[rows] = np.partition(distance[positions], middle, axis=1)[:, middle]
+    for rows, distances in equal_segments(distance, block.indptr):
+        middle = distances.shape[1] // 2
+        reach[rows] = np.partition(distances, middle, axis=1)[:, middle]
     return reach
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # A lookup table of 32-bit entries over the range of the ids takes at most 16 bytes per row.
 WIDEST_RANGE = 4
-# Rows that are worth two threads.
+#: Rows that are worth two threads.
 MANY = 1 << 19
 
 
@@ -253,9 +253,23 @@ def with_dictionary(series: Series) -> Series:
         return series.dictionary_encode()
     half = len(series) // 2
     with ThreadPoolExecutor(2) as pool:
-        encoded = pool.map(lambda part: part.dictionary_encode(), (series[:half], series[half:]))
-        chunks = [chunk for part in encoded for chunk in part.chunks]
-    return pyarrow.chunked_array(chunks).unify_dictionaries()
+        return joined(list(pool.map(one_dictionary, (series[:half], series[half:]))))
+
+
+def one_dictionary(series: Series) -> Series:
+    """Return an Arrow column with chunks as one array of codes."""
+    pyarrow = sys.modules["pyarrow"]
+    is_coded = pyarrow.types.is_dictionary(series.type)
+    coded = series.unify_dictionaries() if is_coded else series.dictionary_encode()
+    indices = pyarrow.concat_arrays([chunk.indices for chunk in coded.chunks])
+    return pyarrow.DictionaryArray.from_arrays(indices, coded.chunk(0).dictionary)
+
+
+def joined(parts: list[Series]) -> Series:
+    """Return the parts of a column, in order; their codes are those of one dictionary."""
+    pyarrow = sys.modules["pyarrow"]
+    series = pyarrow.chunked_array(parts)
+    return series.unify_dictionaries() if pyarrow.types.is_dictionary(series.type) else series
 
 
 def _from_numpy(series: Series) -> _Raw:

@@ -85,13 +85,12 @@ def answer_scatter(engine: Engine) -> Floats:
     sample = sample_questions(engine, SEED, ENOUGH)
 
     def visit(block: Block, kept: Kept) -> Visit:
-        counts = block.counts
-        inside = sample.inside(block, kept) * block.informative
-        distance = np.abs(block.residuals(block.median))
-        distance *= block.spread(np.sqrt(counts / np.maximum(counts - 1.0, 1.0)))
-        chosen = block.spread(inside) > 0
-        size = segment_sum(inside * counts, block.panel_questions)
-        return Visit(panel_sums=size[None], rows={"distance": distance[chosen]})
+        chosen = sample.inside(block, kept) & (block.informative > 0)
+        part = block.part(chosen)
+        distance = np.abs(part.residuals(part.median))
+        distance *= part.spread(np.sqrt(part.counts / np.maximum(part.counts - 1.0, 1.0)))
+        size = segment_sum(np.where(chosen, block.counts, 0.0), block.panel_questions)
+        return Visit(panel_sums=size[None], rows={"distance": distance})
 
     sweep = engine.sweep(visit, reads=sample.reads)
     borders = np.append(0, np.cumsum(sweep.panel_sums[0].astype(np.int64)))

@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats
 
-#: Questions up to which nothing is condensed.
+#: Questions below which nothing is condensed.
 MANY = 10_000
 #: Width of a cell in standard errors, and the ratio of the largest to the smallest variance in it.
 WIDTH, RATIO = 0.35, 1.4
@@ -30,10 +30,10 @@ POINTS, MOST_CELLS = 4, 1 << 30
 def condense(t: Floats, u: Floats) -> tuple[Floats, Floats, Floats | None]:
     """Return aggregates and variances with the number of questions that each stands for, panels x points.
 
-    Up to `MANY` questions are returned as they are, with None. Panels need different numbers of points: the last ones
-    of a row may stand for no question.
+    Fewer than `MANY` questions are returned as they are, with None. Panels need different numbers of points: the last
+    ones of a row may stand for no question.
     """
-    if t.shape[1] <= MANY:
+    if t.shape[1] < MANY:
         return t, u, None
     rows = [_condense(*row) for row in zip(t, u, strict=True)]
     length = max(len(row[0]) for row in rows)

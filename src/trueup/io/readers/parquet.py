@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need
 from trueup.errors import AnswersError
-from trueup.io.encode import with_dictionary
+from trueup.io.encode import MANY, joined, one_dictionary, with_dictionary
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from trueup.io.readers.delimited import Layout
@@ -42,21 +43,50 @@ def _load(
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
-    # Text becomes dictionaries, so that it is not copied per row. Those of the file are read as they are; to make others
-    # while reading takes twice as long as afterwards.
+    # Text becomes dictionaries, so that it is not copied per row. Those in the file are read as they are; making others
+    # while reading would take twice as long as afterwards.
     texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
         coded = [name for name in texts if _has_dictionaries(metadata, name)]
-        with parquet.ParquetFile(path, metadata=metadata, read_dictionary=coded) as file:
-            table = file.read(columns=list(names))
-        columns = {name: table.column(name) for name in names}
-        del table
+        open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
+        if metadata.num_rows >= MANY and metadata.num_row_groups > 1:
+            columns = _load_halves(open_file, metadata, names, texts)
+        else:
+            with open_file() as file:
+                table = file.read(columns=list(names))
+            columns = {name: table.column(name) for name in names}
+            columns |= {name: with_dictionary(columns[name]) for name in texts}
         for name in texts:
-            columns[name] = with_dictionary(columns[name])
             columns[name].validate(full=True)  # bytes that are no text
-        return columns
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
+    return columns
+
+
+def _load_halves(
+    open_file: Callable[[], Any], metadata: Any, names: Sequence[str], texts: Collection[str]
+) -> dict[str, Series]:
+    """Load the halves of a large file on two threads, few rows at a time: large pieces of memory are slow to get."""
+    pyarrow = need("pyarrow", "files")
+
+    def load(groups: range) -> dict[str, list[Series]]:
+        with open_file() as file:
+            tables = [
+                file.read_row_groups(groups[start : start + step], list(names), use_threads=False)
+                for start in range(0, len(groups), step)
+            ]
+        whole = pyarrow.concat_tables(tables)
+        columns = {name: whole.column(name) for name in names}
+        return {
+            name: [one_dictionary(column)] if name in texts else column.chunks
+            for name, column in columns.items()
+        }
+
+    count = metadata.num_row_groups
+    step = max(1, MANY * count // metadata.num_rows)
+    with ThreadPoolExecutor(2) as pool:
+        halves = list(pool.map(load, (range(count // 2), range(count // 2, count))))
+    return {name: joined([part for half in halves for part in half[name]]) for name in names}
 
 
 def count_rows(path: Path) -> int:
