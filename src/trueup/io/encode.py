@@ -266,10 +266,11 @@ def one_dictionary(series: Series) -> Series:
 
 
 def joined(parts: list[Series]) -> Series:
-    """Return the parts of a column, in order; their codes are those of one dictionary."""
+    """Return the parts of a column, in order, as one column; codes are those of one dictionary."""
     pyarrow = sys.modules["pyarrow"]
     series = pyarrow.chunked_array(parts)
-    return series.unify_dictionaries() if pyarrow.types.is_dictionary(series.type) else series
+    is_coded = pyarrow.types.is_dictionary(series.type)
+    return pyarrow.chunked_array([one_dictionary(series)]) if is_coded else series
 
 
 def _from_numpy(series: Series) -> _Raw:
