@@ -50,7 +50,8 @@ def rank(
     by
         Column of the systems: models, policies, variants.
     item
-        Column of the items that the systems were tried on; by default that of the questions.
+        Column of the items that the systems were tried on, or several with commas between them; by default that of the
+        questions.
     run
         Column that numbers the runs of one judge, which are averaged.
     gold
@@ -85,7 +86,7 @@ def rank(
     format
         What is printed: text for people, json for machines.
     """
-    from trueup._rank import Layout, rank_answers
+    from trueup._rank import rank_answers
     from trueup.cli.exit_codes import GateSaysNo
     from trueup.cli.run import command_line, inputs, read
     from trueup.cli.tables import write_files
@@ -97,6 +98,7 @@ def rank(
     from trueup.io.outputs import check_outputs, tables_at
     from trueup.io.question_data import QuestionDataRequest
     from trueup.ranking.gate import UNDECIDED, check_gate
+    from trueup.ranking.layout import Layout
     from trueup.ranking.ranking import UNKNOWN
     from trueup.report.ranking_page import write_ranking
     from trueup.request import Request

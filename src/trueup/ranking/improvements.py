@@ -60,7 +60,7 @@ def improvements(
     designs.append((JUDGE, items, judges + 1, runs))
     if components.runs > 0:
         designs.append((RUNS, items, judges, THREE * runs))
-    ways = []
+    ways: list[Improvement] = []
     for change, p, j, r in designs:
         variance = components.variance(p, j, r)
         error = float(np.sqrt(variance))
@@ -68,8 +68,12 @@ def improvements(
         parts = of_judges**2 / max(j - 1, 1) + (variance - of_judges) ** 2 / max(p - 1, 1)
         freedom = max(variance**2 / parts, 1.0) if parts > 0 else np.inf
         quantile = float(stdtrit(freedom, 0.5 + standings.level / 2))
+        half = quantile * error
+        if ways:
+            # More of anything does no harm, though the smaller of two variances may have fewer degrees of freedom.
+            half = min(half, ways[0].half_width)
         cost = price(p, j, r) - price(items, judges, runs) if priced else np.nan
-        ways.append(Improvement(change, p, j, r, error, quantile * error, cost))
+        ways.append(Improvement(change, p, j, r, error, half, cost))
     return ways
 
 
