@@ -141,7 +141,12 @@ def rank(
     if report is not None:
         shown = gate if fail_if else None
         contents[report] = lambda path: write_ranking(
-            ranking, path, command=command_line(), gate=shown
+            ranking,
+            path,
+            command=command_line(),
+            gate=shown,
+            cost_item=cost_item,
+            cost_answer=cost_answer,
         )
     if format == "json":
         text = _document(ranking, gate if fail_if else None, prices)
@@ -176,17 +181,10 @@ def _check_gate_options(baseline: str | None, fail_if: str | None, margin: float
 
 
 def _lines(ranking: "Ranking", gate: "Gate | None", prices: dict[str, Any]) -> list[str]:
-    from trueup.ranking.improvements import cheapest
     from trueup.ranking.text import described
     from trueup.result.text import interval, short, text_table
 
-    lines = described(ranking)
-    ways = ranking.improvements(**prices)
-    best = cheapest(ways) if ways else None
-    if best is not None:
-        lines.append(
-            f"Cheapest at these prices: {best.change}, ± {best.half_width:.2g} for {best.cost:,.4g}."
-        )
+    lines = described(ranking, **prices)
     if gate is None:
         return lines
     rows: list[tuple[str, ...]] = [

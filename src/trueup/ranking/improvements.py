@@ -79,6 +79,8 @@ def improvements(
 
 def cheapest(ways: list[Improvement]) -> Improvement | None:
     """Return the change that lowers the variance most for its price; None where there are no prices, or none helps."""
+    if not ways:
+        return None
     now, *others = ways
     gains = [
         ((now.std_error**2 - way.std_error**2) / way.cost, way)
