@@ -142,7 +142,8 @@ def test_texts_stay_the_texts_they_are(tmp_path: Path, form: str) -> None:
     }
     table = read_file(write_json(tmp_path / "scores.json", documents[form]))
     place = 1 if form == "promptfoo" else 0
-    assert {q[place] for q, _, _ in rows_of(table)} == set(LOOKS)
+    questions: list[Any] = [q for q, _, _ in rows_of(table)]
+    assert {each[place] for each in questions} == set(LOOKS)
     if form == "argilla":
         assert {w for _, w, _ in rows_of(table)} == {"007"}
 
