@@ -161,3 +161,5 @@ def test_the_cheapest_way_at_given_prices(scores: Path) -> None:
     assert costs["twice the items"] == pytest.approx(30 * 2 + 30 * 12 * 0.1)
     assert costs["one more judge"] == pytest.approx(30 * 3 * 0.1)
     assert "Cheapest" not in printed(*rank(scores))
+    free = printed(*rank(scores, "--cost-item", "2"))  # scores cost nothing then
+    assert "Cheapest at these prices: one more judge, ± " in free

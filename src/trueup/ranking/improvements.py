@@ -84,8 +84,8 @@ def cheapest(ways: list[Improvement]) -> Improvement | None:
         return None
     now, *others = ways
     gains = [
-        ((now.std_error**2 - way.std_error**2) / way.cost, way)
+        ((now.std_error**2 - way.std_error**2) / way.cost if way.cost else np.inf, way)
         for way in others
-        if way.cost > 0 and way.std_error < now.std_error
+        if np.isfinite(way.cost) and way.std_error < now.std_error
     ]
     return max(gains, key=lambda gain: gain[0])[1] if gains else None
