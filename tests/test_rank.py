@@ -408,6 +408,13 @@ def test_labels_of_one_system_are_not_subtracted_from_scores_of_another() -> Non
     assert "2 pairs without three items labelled for both systems" in text
 
 
+def test_labels_that_are_too_few_are_told() -> None:
+    known = {(f"item {p}", system): 1.0 for p in (0, 1) for system in SYSTEMS}
+    text = str(rank(panel(), gold=known))
+    assert "6 labels for 3 systems: not used, since no system has three." in text
+    assert "random sample" not in text
+
+
 def test_judges_and_labels_that_disagree_about_the_order_are_told_first() -> None:
     y = panel(items=60, gaps=(0.0, 0.0, 1.0))
     people = y.copy()

@@ -188,6 +188,9 @@ def meaning(ranking: Ranking) -> list[str]:
         )
     if LABELS in bases:
         lines += _label_notes(ranking)
+    elif len(scores.label):
+        known = f"{counted(len(scores.label), 'label')} for {counted(scores.n_systems, 'system')}"
+        lines.append(f"{known}: not used, since no system has three.")
     return lines
 
 
