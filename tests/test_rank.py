@@ -198,6 +198,16 @@ def test_items_of_one_cluster_vary_together() -> None:
         trueup.rank(scores, by="model", item="sample_id", cluster="document")
 
 
+def test_items_of_one_cluster_alone_compare_nothing() -> None:
+    scores = table(panel())
+    scores["doc"] = ["a"] * len(scores["score"])
+    found = trueup.rank(scores, by="model", item="sample_id", cluster="doc")
+    assert "no two share two clusters of items" in str(found)
+    gate = found.gate("old")
+    assert gate.decision == "undecided"
+    assert gate.said.endswith("fewer than two shared clusters of items.")
+
+
 def test_components_of_a_known_panel() -> None:
     rng = np.random.default_rng(8)
     s, p, j = 6, 200, 12

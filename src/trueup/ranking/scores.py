@@ -177,6 +177,11 @@ class Scores:
         key, at = np.unique(item * n + group, return_inverse=True)
         return Places(key // n, key % n, at, np.bincount(at), self.weight, self.cluster)
 
+    @property
+    def units(self) -> str:
+        """What systems must share two of to be compared."""
+        return "items" if self.cluster is None else "clusters of items"
+
     def of_system(self, system: int) -> tuple[Places, Floats]:
         """Return the scores of a system without the biases of the judges, and their places."""
         rows, first = self._rows(system), self._alike[system]

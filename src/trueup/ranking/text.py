@@ -89,7 +89,7 @@ def leaders(ranking: Ranking) -> list[str]:
     unknown = sum(word == "cannot be compared" for word in standings.verdicts)
     lines = []
     if unknown == len(standings.pairs):
-        lines.append("No two systems can be compared: no two share two items.")
+        lines.append(f"No two systems can be compared: no two share two {standings.scores.units}.")
     elif not clear:
         lines.append(f"{_names(ranking, order)} cannot be told apart.")
     elif len(clear) == len(standings.pairs):
@@ -103,7 +103,8 @@ def leaders(ranking: Ranking) -> list[str]:
         )
     if unknown and unknown < len(standings.pairs):
         lines.append(
-            f"{counted(unknown, 'pair')} of systems cannot be compared: fewer than two shared items."
+            f"{counted(unknown, 'pair')} of systems cannot be compared: fewer than two shared "
+            f"{standings.scores.units}."
         )
     return lines
 
