@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from frames_by_library import FRAMES, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from trueup.ranking.ranking import Ranking
 
@@ -194,6 +196,16 @@ def test_items_of_one_cluster_vary_together() -> None:
     scores["document"][0] = "another"
     with pytest.raises(trueup.AnswersError, match="cluster"):
         trueup.rank(scores, by="model", item="sample_id", cluster="document")
+
+
+def test_items_of_one_cluster_alone_compare_nothing() -> None:
+    scores = table(panel())
+    scores["doc"] = ["a"] * len(scores["score"])
+    found = trueup.rank(scores, by="model", item="sample_id", cluster="doc")
+    assert "no two share two clusters of items" in str(found)
+    gate = found.gate("old")
+    assert gate.decision == "undecided"
+    assert gate.said.endswith("fewer than two shared clusters of items.")
 
 
 def test_components_of_a_known_panel() -> None:
@@ -406,6 +418,13 @@ def test_labels_of_one_system_are_not_subtracted_from_scores_of_another() -> Non
     assert "2 pairs without three items labelled for both systems" in text
 
 
+def test_labels_that_are_too_few_are_told() -> None:
+    known = {(f"item {p}", system): 1.0 for p in (0, 1) for system in SYSTEMS}
+    text = str(rank(panel(), gold=known))
+    assert "6 labels for 3 systems: not used, since no system has three." in text
+    assert "random sample" not in text
+
+
 def test_judges_and_labels_that_disagree_about_the_order_are_told_first() -> None:
     y = panel(items=60, gaps=(0.0, 0.0, 1.0))
     people = y.copy()
@@ -554,3 +573,74 @@ def test_keywords_of_the_second_step_are_not_known() -> None:
 def test_what_cannot_be_used(options: dict[str, Any], said: str) -> None:
     with pytest.raises(trueup.TrueupError, match=said):
         trueup.rank(table(panel()), **{"by": "model", "item": "sample_id", **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"by": "system", "item": "sample_id"}, 'Did you mean by="model"?'),
+        ({"by": "system", "item": "item"}, 'Did you mean item="sample_id", by="model"?'),
+        ({"by": "model"}, 'Did you mean item="sample_id"?'),
+        ({"by": "model", "item": "sample_id,epoch"}, 'Column "epoch": not found'),
+        ({"by": "model", "item": "sample_id", "worker": "jugde"}, 'Did you mean worker="judge"?'),
+        ({"by": "modle", "item": "sample_id", "worker": "jugde"}, 'by="model", worker="judge"?'),
+        ({"by": "arm"}, 'item="sample_id"? Name the column that holds it: by='),
+    ],
+)
+def test_columns_that_may_be_meant(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    path = tmp_path / "scores.json"
+    columns = table(panel(items=3))
+    lines = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if options["by"] == "arm":
+        lines = [{"length": each.pop("model"), **each} for each in lines]
+    path.write_text(json.dumps(lines))
+    with pytest.raises(trueup.TrueupError) as error:
+        trueup.rank(path, **options)
+    assert said in str(error.value)
+
+
+def test_runs_are_recognised_and_advised() -> None:
+    y = panel(items=6)
+    scores = table(y)
+    twice = {name: values * 2 for name, values in scores.items()}
+    twice["epoch"] = [1] * len(scores["score"]) + [2] * len(scores["score"])
+    with pytest.raises(trueup.AnswersError, match='Pass run="epoch" to average them') as error:
+        trueup.rank(twice, by="model", item="sample_id")
+    (fix,) = error.value.fixes
+    assert trueup.rank(twice, by="model", item="sample_id", **fix).standings.runs == 2
+
+
+def test_several_columns_may_name_an_item() -> None:
+    """What is graded by several metrics has an item for each of them; documents keep them together."""
+    y = panel(items=20)
+    scores = table(y)
+    numbers = [int(name.split()[1]) for name in scores.pop("sample_id")]
+    scores |= {
+        "doc": [p // 2 for p in numbers],
+        "metric": ["tone" if p % 2 else "facts" for p in numbers],
+    }
+    with pytest.raises(
+        trueup.AnswersError, match=r"Pass item=\['doc', 'metric'\] if each"
+    ) as error:
+        trueup.rank(scores, by="model", item="doc")
+    assert 'where="metric=..."' in str(error.value)
+    expected = rank(y)
+    for item in (["doc", "metric"], ("metric", "doc"), "doc, metric"):
+        found = trueup.rank(scores, by="model", item=item)
+        assert found.standings.scores.n_items == 20
+        assert difference(found, "big", "old") == pytest.approx(difference(expected, "big", "old"))
+    together = trueup.rank(scores, by="model", item=["doc", "metric"], cluster="doc")
+    assert together.standings.difference(0, 1).judged.units == 10
+    one = trueup.rank(scores, by="model", item="doc", where="metric=tone")
+    assert one.standings.scores.n_items == 10
+    with pytest.raises(trueup.TrueupError, match="item: found 2 columns"):
+        trueup.rank(scores, by={1: "old"}, item=["doc", "metric"])
+
+
+def test_more_never_makes_an_interval_wider() -> None:
+    """Fewer degrees of freedom can outweigh a smaller variance, by which nobody would plan."""
+    for seed in range(20):
+        now, *others = rank(panel(items=25, partial=0.6, judges=3, seed=seed)).improvements()
+        for way in others:
+            assert way.std_error <= now.std_error
+            assert way.half_width <= now.half_width

@@ -29,7 +29,8 @@ DESIGNS = [
 
 def shares(scores: Scores) -> Floats:
     """Return the mean share of each judge in the difference of the first two systems."""
-    item, judge, _ = scores.of_pair(0, 1)
+    places, _ = scores.of_pair(0, 1)
+    item, judge = places.item, places.group
     weight = scores.weight[judge]
     share = weight / np.bincount(item, weight)[item]
     return np.bincount(judge, share, minlength=scores.n_judges) / len(np.unique(item))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,27 +16,23 @@ from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
 from trueup.errors import (
     AnswersError,
-    Mention,
     TrueupError,
     counted,
     missing_column,
     option,
-    options,
     quoted,
 )
 from trueup.io.columns import IdNames
 from trueup.io.question_data import QuestionDataRequest
-from trueup.io.question_data.tables import column_names
 from trueup.io.table import CompositeIds, Ids, Table
 from trueup.ranking.judges import judge_weights
+from trueup.ranking.layout import Layout
 from trueup.ranking.ranking import Ranking
 from trueup.ranking.scores import Scores
 from trueup.ranking.standings import Standings, balanced
 from trueup.request import KEYWORDS, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trueup.algorithms.registry import Method
     from trueup.core.arrays import Ints
     from trueup.request import RankKeywords
@@ -74,9 +69,9 @@ def rank(
         One score per row, with columns for item, system, judge and score; see `estimate` for all forms.
     by : str or mapping
         Column of the systems (models, policies, variants); or a mapping from question to system.
-    item : str or mapping, optional
-        Column of the items that the systems were tried on; or a mapping from question to item. By default the column of
-        the questions.
+    item : str, list of str or mapping, optional
+        Column of the items that the systems were tried on, or several columns that name them together; or a mapping
+        from question to item. By default the column of the questions.
     run : str, optional
         Column that numbers the runs of one judge. They are averaged, and the variance between them is kept for
         `components`; so it is with `duplicates="mean"`.
@@ -133,84 +128,6 @@ def rank(
         )  # fmt: skip
 
 
-class Layout(NamedTuple):
-    """Where the systems and items are.
-
-    Attributes
-    ----------
-    by, item
-        Columns, or mappings from question.
-    columns
-        The columns that name a question, the run last.
-    runs
-        Whether the last of them numbers runs.
-    """
-
-    by: Any
-    item: Any
-    columns: Any
-    runs: bool
-
-    @classmethod
-    def of(cls, scores: Any, by: Any, item: Any, run: str | None, question: Any) -> Layout:
-        """Check the names of columns as far as that is possible before scores are read."""
-        if by is None:
-            raise TrueupError(
-                "found None.", argument="by", remedy="Name the column of the systems."
-            )
-        available = [str(name) for name in column_names(scores)]
-        for argument, name in (("by", by), ("item", item), ("run", run)):
-            if isinstance(name, str) and available and name not in available:
-                raise missing_column(name, available, argument)
-        item = question if item is None else item
-        plain = isinstance(by, str) and isinstance(item, str)
-        columns: list[Any] = [item, by] if plain else _several(question)
-        if run is not None:
-            columns = [*columns, run]
-        twice = [name for name in columns if columns.count(name) > 1]
-        if twice:
-            raise AnswersError(
-                f"column {quoted(twice[0])} is asked for as two of item, system and run.",
-                argument="by",
-                remedy="Give each its own column.",
-            )
-        return cls(by, item, columns if len(columns) > 1 else columns[0], run is not None)
-
-    @property
-    def names_question(self) -> bool:
-        """Whether item and system together name a question."""
-        return isinstance(self.by, str) and isinstance(self.item, str)
-
-    @contextmanager
-    def advice(self) -> Iterator[None]:
-        """Let errors about columns advise the keywords of `rank`: the caller named no question."""
-        try:
-            yield
-        except AnswersError as error:
-            parts = getattr(error.remedy, "parts", ())
-            asked = [
-                part for part in parts if isinstance(part, Mention) and part.name == "question"
-            ]
-            if not asked or not self.names_question:
-                raise
-            roles = ("item", "by", "run")
-            better = asked[0].value if isinstance(asked[0].value, list) else []
-            pairs = zip(roles, self.columns, better, strict=False)
-            likely = {role: name for role, given, name in pairs if given != name}
-            remedy = (
-                "Did you mean " + options(likely) + "?"
-                if likely
-                else "Name the columns of systems and items: "
-                + options({"by": ..., "item": ...})
-                + "."
-            )
-            raise error.advised(remedy) from error.__cause__
-
-
-def _several(question: Any) -> list[Any]:
-    return [question] if isinstance(question, str) else list(question)
-
-
 def rank_answers(
     data: Answers,
     source: Any,
@@ -236,7 +153,7 @@ def rank_answers(
         notes.insert(
             0, f"{data.n_missing:,} of {counted(data.n_rows, 'row')} dropped: no score in them"
         )
-    if layout.runs:
+    if layout.run is not None:
         data = average_runs(data)
     origin = data.origin
     run_variance = origin.repeat_squares / origin.repeat_degrees if origin.repeat_degrees else 0.0
@@ -339,17 +256,23 @@ def average_runs(data: Answers) -> Answers:
 def _codes(
     data: Answers, source: Any, layout: Layout, argument: str, request: Request
 ) -> tuple[Ints, Ids]:
-    """Return the number of the system or item of each question, and their names."""
+    """Return the number of the system or item of each question, and their names, those of the first column."""
     given = getattr(layout, argument)
     ids = data.question_ids
-    if layout.names_question and isinstance(ids, CompositeIds):
-        titles = list(data.names.question)
-        if given not in titles:
-            raise missing_column(given, titles, argument)
-        place = titles.index(given)
-        used, number = np.unique(ids.codes[place], return_inverse=True)
-        return number, ids.columns[place].take(used)
-    return _labels(data, source, given, argument, request)
+    if not layout.names_question or not isinstance(ids, CompositeIds):
+        return _labels(data, source, given, argument, request)
+    titles = list(data.names.question)
+    asked = (given,) if argument == "by" else given
+    for name in asked:
+        if name not in titles:  # of answers that were read before
+            raise missing_column(name, titles, argument)
+    places = [titles.index(name) for name in asked]
+    number = np.asarray(ids.codes[places[0]], dtype=np.int64)
+    used, number = np.unique(number, return_inverse=True)
+    for place in places[1:]:
+        codes = np.asarray(ids.codes[place], dtype=np.int64)
+        number = np.unique(number * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return number, ids.columns[places[0]].take(used)
 
 
 def _labels(

@@ -185,10 +185,16 @@ class AnswersError(TrueupError):
         The file or other source that the message names; empty before it does.
     place
         Where the first of the rows is, in a sentence that is part of the remedy.
+    columns
+        The columns there are, where one was not found.
+    runs
+        The column that seems to number runs, where answers repeat; empty where none does.
     """
 
     source = ""
     place = ""
+    columns: tuple[object, ...] = ()
+    runs = ""
 
 
 class BadRows(AnswersError):  # noqa: N818
@@ -366,4 +372,5 @@ def missing_column(
     else:
         remedy = "Name a column that is there."
     error = AnswersError(f"Column {quoted(name)}: not found. {there}", remedy=remedy)
+    error.columns = tuple(found)
     return error.mended_by({argument: likely}) if argument and likely is not None else error

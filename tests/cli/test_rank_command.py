@@ -137,3 +137,29 @@ def test_what_cannot_be_run(scores: Path, arguments: tuple[str, ...], said: str)
 def test_usage(scores: Path) -> None:
     assert "--by" in refusal("rank", scores, code=2)
     refusal(*rank(scores, "--fail-if", "sometimes"), code=2)
+
+
+def test_other_engines_are_refused_in_one_line(scores: Path) -> None:
+    for engine in ("disk", "spark"):
+        said = refusal(*rank(scores, "--engine", engine), code=2)
+        assert said.startswith("trueup: --engine: rank works in memory only; ")
+    assert "--engine: diagnose works in memory only" in refusal(
+        "diagnose", scores, "--engine=disk", code=2
+    )
+
+
+def test_the_cheapest_way_at_given_prices(scores: Path) -> None:
+    text = printed(*rank(scores, "--cost-item", "2", "--cost-answer", "0.1"))
+    lines = text.splitlines()
+    place = next(k for k, line in enumerate(lines) if line.startswith("A difference of two"))
+    assert lines[place + 1].startswith("Cheapest at these prices: ")
+    plan = json.loads(
+        printed(*rank(scores, "--cost-item", "2", "--cost-answer", "0.1", "--format", "json"))
+    )["plan"]
+    costs = {each["change"]: each["cost"] for each in plan}
+    # 30 items more, with a score of each of 4 judges for each of 3 systems; one score for each system and item.
+    assert costs["twice the items"] == pytest.approx(30 * 2 + 30 * 12 * 0.1)
+    assert costs["one more judge"] == pytest.approx(30 * 3 * 0.1)
+    assert "Cheapest" not in printed(*rank(scores))
+    free = printed(*rank(scores, "--cost-item", "2"))  # scores cost nothing then
+    assert "Cheapest at these prices: one more judge, ± " in free

@@ -108,3 +108,34 @@ def test_no_pair_is_surer_of_its_judges_than_pairs_are_on_average() -> None:
         used = standings.difference(*pair).judged
         assert used.judge_variance == pytest.approx(max(each.judge_variance, mean))
         assert used.judge_df == pytest.approx(2.0 if each.judge_variance >= mean else 6.0)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4, 0.95])
+@pytest.mark.parametrize("pools", [False, True])
+def test_the_scores_that_two_systems_share(missing: float, pools: bool) -> None:
+    """Complete panels, panels with gaps and panels of hardly anything are joined in ways of their own."""
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=(3, 60, 4))
+    y[rng.random(y.shape) < missing] = np.nan
+    system, item, judge = np.nonzero(~np.isnan(y))
+    mixed = rng.permutation(len(system))
+    system, item, judge = system[mixed], item[mixed], judge[mixed]
+    group = np.array([0, 1, 1, 2]) if pools else np.arange(4)
+    scores = Scores.of(
+        system, item, judge, y[system, item, judge],
+        group=group, weight=np.ones(group.max() + 1), bias=np.zeros(4),
+    )  # fmt: skip
+    for first, second in ((0, 1), (2, 0)):
+        expected: dict[tuple[int, int], list[float]] = {}
+        for p in range(60):
+            for i in range(4):
+                difference = y[first, p, i] - y[second, p, i]
+                if not np.isnan(difference):
+                    expected.setdefault((p, int(group[i])), []).append(difference)
+        places, value = scores.of_pair(first, second)
+        found = dict(
+            zip(zip(places.item.tolist(), places.group.tolist(), strict=True), value, strict=True)
+        )
+        assert found == pytest.approx({key: np.mean(each) for key, each in expected.items()})
+        own = mean_over_items(places.item, places.group, value, scores.weight)
+        assert scores.difference(first, second).value == pytest.approx(own.value, nan_ok=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trueup
+from trueup.report.ranking_page import write_ranking
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -46,6 +47,20 @@ def test_the_page_says_what_the_text_says(tmp_path: Path) -> None:
     assert "No judge clearly favours a system." in text
     assert "twice the items" in text
     assert "▲" in text
+
+
+def test_the_page_says_what_labels_are_worth_and_what_is_cheapest(tmp_path: Path) -> None:
+    systems = ["old", "<i>new"]
+    known = {(f"{p} 0", system): 0.1 * p + k for p in range(8) for k, system in enumerate(systems)}
+    ranking = rank(systems, items=40, gold=known)
+    text = page(ranking, tmp_path)
+    assert "What the labels are worth with the help of the judges" in text
+    assert "&lt;i&gt;new" in text
+    assert "Cheapest" not in text
+    write_ranking(ranking, tmp_path / "prices.html", cost_item=1.0, cost_answer=0.01)
+    text = (tmp_path / "prices.html").read_text(encoding="utf-8")
+    assert "Cheapest at these prices: one more judge" in text
+    assert ">cost<" in text
 
 
 def test_names_are_data(tmp_path: Path) -> None:

@@ -164,11 +164,13 @@ def repeated_error(
         error = repeated_answers(count, f"first {examples}")
         return error.mended_by({"duplicates": "mean"})
     if why.runs:
-        return AnswersError(
+        error = AnswersError(
             f"{_found(why, count, examples)}, which seems to number runs.",
             argument="duplicates",
             remedy="Pass " + option("duplicates", "mean") + " to average them.",
-        ).mended_by({"duplicates": "mean"})
+        )
+        error.runs = why.columns[0]
+        return error.mended_by({"duplicates": "mean"})
     return _apart(why, f"{_found(why, count, examples)}.", table.names.question)
 
 

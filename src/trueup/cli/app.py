@@ -116,6 +116,9 @@ def _in_words(error: CycloptsError) -> str:
             "several columns by a comma, as in --question sample,model."
         )
     text = str(error)
+    if re.match(r"Unknown option: --engine\b", text) and error.command_chain:
+        command = " ".join(error.command_chain)
+        return f"--engine: {command} works in memory only; trueup estimate and trueup compare have other engines."
     too_few = re.search(r"parameter (\S+) requires 2 positional arguments", text)
     if too_few:
         return f"{too_few[1]} takes two numbers, as in {too_few[1]} 0 100."

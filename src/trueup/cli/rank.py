@@ -50,7 +50,8 @@ def rank(
     by
         Column of the systems: models, policies, variants.
     item
-        Column of the items that the systems were tried on; by default that of the questions.
+        Column of the items that the systems were tried on, or several with commas between them; by default that of the
+        questions.
     run
         Column that numbers the runs of one judge, which are averaged.
     gold
@@ -85,7 +86,7 @@ def rank(
     format
         What is printed: text for people, json for machines.
     """
-    from trueup._rank import Layout, rank_answers
+    from trueup._rank import rank_answers
     from trueup.cli.exit_codes import GateSaysNo
     from trueup.cli.run import command_line, inputs, read
     from trueup.cli.tables import write_files
@@ -97,6 +98,7 @@ def rank(
     from trueup.io.outputs import check_outputs, tables_at
     from trueup.io.question_data import QuestionDataRequest
     from trueup.ranking.gate import UNDECIDED, check_gate
+    from trueup.ranking.layout import Layout
     from trueup.ranking.ranking import UNKNOWN
     from trueup.report.ranking_page import write_ranking
     from trueup.request import Request
@@ -139,7 +141,12 @@ def rank(
     if report is not None:
         shown = gate if fail_if else None
         contents[report] = lambda path: write_ranking(
-            ranking, path, command=command_line(), gate=shown
+            ranking,
+            path,
+            command=command_line(),
+            gate=shown,
+            cost_item=cost_item,
+            cost_answer=cost_answer,
         )
     if format == "json":
         text = _document(ranking, gate if fail_if else None, prices)
@@ -174,17 +181,10 @@ def _check_gate_options(baseline: str | None, fail_if: str | None, margin: float
 
 
 def _lines(ranking: "Ranking", gate: "Gate | None", prices: dict[str, Any]) -> list[str]:
-    from trueup.ranking.improvements import cheapest
     from trueup.ranking.text import described
     from trueup.result.text import interval, short, text_table
 
-    lines = described(ranking)
-    ways = ranking.improvements(**prices)
-    best = cheapest(ways) if ways else None
-    if best is not None:
-        lines.append(
-            f"Cheapest at these prices: {best.change}, ± {best.half_width:.2g} for {best.cost:,.4g}."
-        )
+    lines = described(ranking, **prices)
     if gate is None:
         return lines
     rows: list[tuple[str, ...]] = [

@@ -57,13 +57,11 @@ PATTERNS = {
 }
 # Names of columns with a role of their own: they are no guess for a question, worker or answer.
 GOLD_NAMES = ("gold", "truth", "groundtruth", "reference", "human")
-OTHER_ROLES = frozenset(
-    (
-        *("system", "model", "variant", "candidate", "policy"),
-        *("run", "epoch", "repeat", "trial", "seed"),
-        *GOLD_NAMES,
-    )
-)
+SYSTEM_NAMES = ("system", "model", "variant", "candidate", "policy")
+RUN_NAMES = ("run", "epoch", "repeat", "trial", "seed")
+OTHER_ROLES = frozenset((*SYSTEM_NAMES, *RUN_NAMES, *GOLD_NAMES))
+#: Names of columns that may hold the items on which systems were tried.
+ITEM_NAMES = (*KNOWN_NAMES["question"], "prompt")
 NOUNS = {"question": "questions", "worker": "workers", "answer": "answers"}
 
 
@@ -347,6 +345,7 @@ def _not_found(
         either = Message(" or ").join(option(part, name) for name in names)
         remedies.append("Pass " + either + ".")
     error = AnswersError(" ".join([*columns, there]), remedy=Message(" ").join(remedies))
+    error.columns = tuple(found)
     pairs = product(*rivals.values())
     if open_:
         return error

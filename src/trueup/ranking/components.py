@@ -21,14 +21,16 @@ Reference: Searle, Casella, McCulloch, "Variance components" (1992), chapter 5.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.ranking.pair import numbered
+from trueup.ranking.pair import numbered, squares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from trueup.core.arrays import Floats, Ints
 
@@ -70,36 +72,53 @@ class Components:
         )
 
 
-def crossed(row: Ints, column: Ints, value: Floats) -> tuple[float, float, float] | None:
-    """Return the variance components of rows, columns and the rest in a table with gaps, by Henderson's method 1.
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """A table of rows and columns with gaps, without its values: many pairs of systems have the same one.
 
-    None where the table does not tell them apart: fewer than two rows or columns, or no row with two entries.
+    Attributes
+    ----------
+    row, column : arrays
+        Place of the row and of the column of each entry.
+    in_row, in_column : arrays
+        Number of entries in each row, and in each column.
     """
-    count = len(value)
-    (_, r), (_, c) = numbered(row), numbered(column)
-    in_row, in_column = np.bincount(r), np.bincount(c)
-    rows, columns = len(in_row), len(in_column)
-    mean = value.mean() if count else 0.0
-    value = value - mean
-    sums = np.array(
-        [
-            float(value @ value),
-            float((np.bincount(r, value) ** 2 / in_row).sum()),
-            float((np.bincount(c, value) ** 2 / in_column).sum()),
+
+    row: Ints
+    column: Ints
+    in_row: Ints
+    in_column: Ints
+
+    @classmethod
+    def of(cls, row: Ints, column: Ints) -> Self:
+        """Number the rows and columns of a table."""
+        places = [numbered(codes)[1] for codes in (row, column)]
+        return cls(*places, *map(np.bincount, places))
+
+    @cached_property
+    def expected(self) -> Floats | None:
+        """What the three components add to the expected sums of squares; None where these do not tell them apart."""
+        count, rows, columns = len(self.row), len(self.in_row), len(self.in_column)
+        overall = [squares(self.in_row) / max(count, 1), squares(self.in_column) / max(count, 1), 1]
+        parts = [[count, count, count], [count, rows, rows], [columns, count, columns]]
+        matrix = np.array(parts, dtype=float) - overall
+        return None if count < 4 or np.linalg.matrix_rank(matrix) < 3 else matrix
+
+    def components(self, value: Floats) -> tuple[float, float, float] | None:
+        """Return the variance components of rows, columns and the rest, by Henderson's method 1.
+
+        None where the table does not tell them apart: fewer than two rows or columns, or no row with two entries.
+        """
+        if self.expected is None:
+            return None
+        value = value - value.mean()
+        sums = [
+            squares(value),
+            float((np.bincount(self.row, value) ** 2 / self.in_row).sum()),
+            float((np.bincount(self.column, value) ** 2 / self.in_column).sum()),
         ]
-    )
-    overall = [
-        float(in_row @ in_row) / max(count, 1),
-        float(in_column @ in_column) / max(count, 1),
-        1.0,
-    ]
-    expected = (
-        np.array([[count, count, count], [count, rows, rows], [columns, count, columns]]) - overall
-    )
-    if count < 4 or np.linalg.matrix_rank(expected) < 3:
-        return None
-    found = np.linalg.solve(expected, sums)
-    return float(found[0]), float(found[1]), float(found[2])
+        found = np.linalg.solve(self.expected, sums)
+        return float(found[0]), float(found[1]), float(found[2])
 
 
 def pool(parts: Iterable[tuple[float, float, float] | None], sizes: Iterable[int]) -> Floats:

@@ -101,7 +101,8 @@ def decide(
                 "basis": each.basis,
             }
         )
-    said = _words(decision, fail_if, names[base], margin, failing, unknown)
+    units = standings.scores.units
+    said = _words(decision, fail_if, names[base], margin, failing, unknown, units)
     return Gate(decision, names[base], fail_if, float(margin), failing, unknown, tuple(rows), said)
 
 
@@ -125,11 +126,12 @@ def _words(
     margin: float,
     failing: tuple[object, ...],
     unknown: tuple[object, ...],
+    units: str,
 ) -> str:
     base = listing([baseline], 1)
     by = f" by more than {margin:g}" if margin else ""
     if decision == UNDECIDED:
-        what = f"{listing(unknown, MOST_NAMES)} cannot be compared with {base}: fewer than two shared items"
+        what = f"{listing(unknown, MOST_NAMES)} cannot be compared with {base}: fewer than two shared {units}"
         return f"Gate undecided: {what}."
     if fail_if == "worse":
         what = (

@@ -50,35 +50,42 @@ def improvements(
     components = standings.components
     if not items or not judges or not np.isfinite(components.variance(1, 1)):
         return []
-    systems = standings.scores.n_systems
-    priced = cost_item is not None or cost_answer is not None
-
-    def price(p: float, j: float, r: float) -> float:
-        return (cost_item or 0.0) * p + (cost_answer or 0.0) * systems * p * j * r
-
-    designs = [(NOW, items, judges, runs), (ITEMS, 2 * items, judges, runs)]
-    designs.append((JUDGE, items, judges + 1, runs))
+    scores = standings.scores
+    answers = len(scores.value) * runs
+    # Further items and scores: as many again, those of a judge like the others, and further runs of all.
+    designs = [
+        (NOW, items, judges, runs, 0.0, 0.0),
+        (ITEMS, 2 * items, judges, runs, float(scores.n_items), answers),
+        (JUDGE, items, judges + 1, runs, 0.0, answers / scores.n_judges),
+    ]
     if components.runs > 0:
-        designs.append((RUNS, items, judges, THREE * runs))
-    ways = []
-    for change, p, j, r in designs:
+        designs.append((RUNS, items, judges, THREE * runs, 0.0, (THREE - 1) * answers))
+    priced = cost_item is not None or cost_answer is not None
+    ways: list[Improvement] = []
+    for change, p, j, r, more_items, more_answers in designs:
         variance = components.variance(p, j, r)
         error = float(np.sqrt(variance))
         of_judges = 2 * components.judges_by_systems / j
         parts = of_judges**2 / max(j - 1, 1) + (variance - of_judges) ** 2 / max(p - 1, 1)
         freedom = max(variance**2 / parts, 1.0) if parts > 0 else np.inf
         quantile = float(stdtrit(freedom, 0.5 + standings.level / 2))
-        cost = price(p, j, r) - price(items, judges, runs) if priced else np.nan
-        ways.append(Improvement(change, p, j, r, error, quantile * error, cost))
+        half = quantile * error
+        if ways:
+            # More of anything does no harm, though the smaller of two variances may have fewer degrees of freedom.
+            half = min(half, ways[0].half_width)
+        cost = (cost_item or 0.0) * more_items + (cost_answer or 0.0) * more_answers
+        ways.append(Improvement(change, p, j, r, error, half, cost if priced else np.nan))
     return ways
 
 
 def cheapest(ways: list[Improvement]) -> Improvement | None:
     """Return the change that lowers the variance most for its price; None where there are no prices, or none helps."""
+    if not ways:
+        return None
     now, *others = ways
     gains = [
-        ((now.std_error**2 - way.std_error**2) / way.cost, way)
+        ((now.std_error**2 - way.std_error**2) / way.cost if way.cost else np.inf, way)
         for way in others
-        if way.cost > 0 and way.std_error < now.std_error
+        if np.isfinite(way.cost) and way.std_error < now.std_error
     ]
     return max(gains, key=lambda gain: gain[0])[1] if gains else None

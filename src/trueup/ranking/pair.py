@@ -28,7 +28,9 @@ from scipy import sparse
 from scipy.special import stdtr, stdtrit
 
 if TYPE_CHECKING:
-    from trueup.core.arrays import Floats, Ints
+    from typing import Self
+
+    from trueup.core.arrays import Bools, Floats, Ints
 
 #: Relative size below which a norm counts as zero.
 NOTHING = 1e-12
@@ -123,6 +125,87 @@ class MeanDifference:
         return float(stdtr(df, -side * t))
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What each judge counts at each item: all that a mean needs but the scores, and many pairs of systems share it.
+
+    Attributes
+    ----------
+    used : array or None
+        Which scores count, those of judges with weight; None: all.
+    items : array
+        The items, rising.
+    p, i : arrays
+        Place of the item and of the judge of each score that counts.
+    share : array
+        Share of its judge in the weight at the item.
+    mean_share : array
+        Mean share of each judge over the items (`h`).
+    norm, fourth : float
+        `tr(C^2)` and `tr(C^4)`.
+    unit : array or None
+        Place of the cluster of each item.
+    """
+
+    used: Bools | None
+    items: Ints
+    p: Ints
+    i: Ints
+    share: Floats
+    mean_share: Floats
+    norm: float
+    fourth: float
+    unit: Ints | None
+
+    @classmethod
+    def of(cls, item: Ints, judge: Ints, weight: Floats, cluster: Ints | None = None) -> Self:
+        """Return the shares at the items of scores; see `mean_over_items`."""
+        counts = weight[judge] > 0
+        used = None if counts.all() else counts
+        if used is not None:
+            item, judge = item[used], judge[used]
+        items, p = numbered(item)
+        _, i = numbered(judge)
+        n = len(items)
+        share = weight[judge] / np.bincount(p, weight[judge])[p]
+        h = np.bincount(i, share) / max(n, 1)
+        norm, fourth = _norms(share, p, i, h, n) if n else (0.0, 0.0)
+        unit = None if cluster is None else np.unique(cluster[items], return_inverse=True)[1]
+        return cls(used, items, p, i, share, h, norm, fourth, unit)
+
+    def over_judges(self, score: Floats) -> Floats:
+        """Return the mean of each item over its judges (`d_p`)."""
+        score = score if self.used is None else score[self.used]
+        sums = np.bincount(self.p, weights=self.share * score, minlength=len(self.items))
+        return sums.astype(np.float64, copy=False)
+
+    def mean(self, score: Floats) -> MeanDifference:
+        """Average scores, or differences of scores, over judges and then over items."""
+        n, judges = len(self.items), len(self.mean_share)
+        if n == 0:
+            nothing = np.nan
+            return MeanDifference(nothing, 0, 0, nothing, nothing, nothing, 0.0, 0)
+        by_item = self.over_judges(score)
+        value = float(by_item.mean())
+        units = n
+        off: Floats = (by_item - value) / n
+        if self.unit is not None:
+            off = np.bincount(self.unit, weights=off).astype(np.float64)
+            units = len(off)
+        items_vary = units / (units - 1) * squares(off) if units > 1 else np.nan
+        norm, size = self.norm, squares(self.mean_share)
+        if norm <= NOTHING * size:
+            return MeanDifference(value, n, judges, items_vary, np.nan, np.nan, 0.0, units)
+        score = score if self.used is None else score[self.used]
+        b = self.share * (score - by_item[self.p]) / n
+        effect = squares(np.bincount(self.i, weights=b).astype(np.float64, copy=False))
+        k = size / norm
+        noise = k * effect
+        between = k * max(effect - squares(b), 0.0)
+        freedom = norm**2 / self.fourth
+        return MeanDifference(value, n, judges, items_vary, between, noise, freedom, units)
+
+
 def mean_over_items(
     item: Ints, judge: Ints, score: Floats, weight: Floats, cluster: Ints | None = None
 ) -> MeanDifference:
@@ -139,36 +222,12 @@ def mean_over_items(
     cluster : array, optional
         Cluster of each item, by number.
     """
-    used = weight[judge] > 0
-    item, judge, score = item[used], judge[used], score[used]
-    items, p = numbered(item)
-    judges, i = numbered(judge)
-    n = len(items)
-    if n == 0:
-        nothing = np.nan
-        return MeanDifference(nothing, 0, 0, nothing, nothing, nothing, 0.0, 0)
-    share = weight[judge] / np.bincount(p, weight[judge])[p]
-    by_item = np.bincount(p, share * score)
-    value = float(by_item.mean())
-    units = n
-    off: Floats = (by_item - value) / n
-    if cluster is not None:
-        _, unit = np.unique(cluster[items], return_inverse=True)
-        off = np.bincount(unit, weights=off).astype(np.float64)
-        units = len(off)
-    items_vary = units / (units - 1) * float(off @ off) if units > 1 else np.nan
-    h = np.bincount(i, share) / n
-    b = share * (score - by_item[p]) / n
-    effect = np.bincount(i, b)
-    norm, fourth = _norms(share, p, i, h, n)
-    size = float(h @ h)
-    if norm <= NOTHING * size:
-        return MeanDifference(value, n, len(judges), items_vary, np.nan, np.nan, 0.0, units)
-    k = size / norm
-    noise = k * float(effect @ effect)
-    between = k * max(float(effect @ effect) - float(b @ b), 0.0)
-    freedom = norm**2 / fourth
-    return MeanDifference(value, n, len(judges), items_vary, between, noise, freedom, units)
+    return Shares.of(item, judge, weight, cluster).mean(score)
+
+
+def squares(values: Floats | Ints) -> float:
+    """Return the sum of squares; not as a product, for which libraries start threads that cost more than they bring."""
+    return float(np.square(values).sum())
 
 
 def _norms(share: Floats, p: Ints, i: Ints, h: Floats, n: int) -> tuple[float, float]:

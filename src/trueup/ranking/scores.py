@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueup.ranking.components import Crossed
 from trueup.ranking.labels import labelled_mean
-from trueup.ranking.pair import mean_over_items, numbered
+from trueup.ranking.pair import FULL, Shares, numbered
 
 if TYPE_CHECKING:
     from typing import Self
@@ -22,6 +23,44 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
     from trueup.ranking.labels import LabelledMean
     from trueup.ranking.pair import MeanDifference
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Items and judges of the scores of a system, or of those that two systems share, without the scores.
+
+    Attributes
+    ----------
+    item, group : arrays
+        Number of the item and of the group of judges of each score.
+    at, size : arrays or None
+        Which of these each judge's own score belongs to, and how many do; None where no judges count as one.
+    weight, cluster
+        Those of `Scores`.
+    """
+
+    item: Ints
+    group: Ints
+    at: Ints | None
+    size: Ints | None
+    weight: Floats
+    cluster: Ints | None
+
+    def joined(self, value: Floats) -> Floats:
+        """Average over judges who count as one."""
+        if self.at is None or self.size is None:
+            return value
+        return np.bincount(self.at, value, minlength=len(self.size)) / self.size
+
+    @cached_property
+    def shares(self) -> Shares:
+        """What each judge counts at each item."""
+        return Shares.of(self.item, self.group, self.weight, self.cluster)
+
+    @cached_property
+    def table(self) -> Crossed:
+        """The table of items and judges."""
+        return Crossed.of(self.item, self.group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +106,7 @@ class Scores:
     found: dict[tuple[int, int], tuple[tuple[float, float, float] | None, int, int]] = field(
         default_factory=dict, repr=False
     )
+    _places: dict[int, Places] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -84,7 +124,7 @@ class Scores:
     ) -> Self:
         """Sort scores and labels (system, item and value); numbers of systems and items are all in use."""
         sizes = [int(codes.max(initial=-1)) + 1 for codes in (system, item)]
-        order = np.lexsort((judge, item, system))
+        order = _order(system, item, judge, (sizes[0], sizes[1], len(bias)))
         codes = [np.asarray(each, dtype=np.int64)[order] for each in (system, item, judge)]
         labelled, label = np.zeros(0, dtype=np.int64), np.zeros(0)
         if labels is not None:
@@ -109,51 +149,74 @@ class Scores:
         """Whether some judges count as one."""
         return len(self.weight) < self.n_judges
 
-    def of_system(self, system: int) -> tuple[Ints, Ints, Floats]:
-        """Return item, group and score without the bias of the judge, for all scores of a system."""
-        rows = slice(self._starts[system], self._starts[system + 1])
-        judge = self.judge[rows]
-        return self._joined(self.item[rows], judge, self.value[rows] - self.bias[judge])
+    @cached_property
+    def _alike(self) -> list[int]:
+        """For each system the first one that has scores of the same judges on the same items."""
+        first: dict[bytes, int] = {}
+        return [
+            first.setdefault(self._keys[self._rows(s)].tobytes(), s) for s in range(self.n_systems)
+        ]
 
-    def of_pair(self, first: int, second: int) -> tuple[Ints, Ints, Floats]:
-        """Return item, group and difference for all judges who scored both systems on an item."""
-        one, two = (slice(self._starts[s], self._starts[s + 1]) for s in (first, second))
-        keys, others = self._keys[one], self._keys[two]
-        if not len(keys) or not len(others):
-            none = np.zeros(0, dtype=np.int64)
-            return none, none, np.zeros(0)
-        if np.array_equal(keys, others):  # as in a complete panel
-            difference = self.value[one] - self.value[two]
-            return self._joined(self.item[one], self.judge[one], difference)
-        place = np.minimum(np.searchsorted(others, keys), len(others) - 1)
-        both = others[place] == keys
-        difference = self.value[one][both] - self.value[two][place[both]]
-        return self._joined(self.item[one][both], self.judge[one][both], difference)
+    @cached_property
+    def _row_of(self) -> Ints | None:
+        """Row of each system, item and judge, -1 where there is no score; None where most would be."""
+        shape = self.n_systems, self.n_items * self.n_judges
+        if shape[0] * shape[1] > FULL * len(self.value):
+            return None
+        rows = np.full(shape, -1)
+        rows[self.system, self._keys] = np.arange(len(self.value))
+        return rows
 
-    def _joined(self, item: Ints, judge: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
-        """Average over judges who count as one."""
-        group = self.group[judge]
+    def _rows(self, system: int) -> slice:
+        return slice(self._starts[system], self._starts[system + 1])
+
+    def _placed(self, item: Ints, judge: Ints) -> Places:
+        group, n = self.group[judge], len(self.weight)
         if not self.pools:
-            return item, group, value
-        n = len(self.weight)
+            return Places(item, group, None, None, self.weight, self.cluster)
         key, at = np.unique(item * n + group, return_inverse=True)
-        return key // n, key % n, np.bincount(at, value) / np.bincount(at)
+        return Places(key // n, key % n, at, np.bincount(at), self.weight, self.cluster)
+
+    @property
+    def units(self) -> str:
+        """What systems must share two of to be compared."""
+        return "items" if self.cluster is None else "clusters of items"
+
+    def of_system(self, system: int) -> tuple[Places, Floats]:
+        """Return the scores of a system without the biases of the judges, and their places."""
+        rows, first = self._rows(system), self._alike[system]
+        if first not in self._places:
+            self._places[first] = self._placed(self.item[rows], self.judge[rows])
+        places = self._places[first]
+        return places, places.joined(self.value[rows] - self.bias[self.judge[rows]])
+
+    def of_pair(self, first: int, second: int) -> tuple[Places, Floats]:
+        """Return the differences of all judges who scored both systems on an item, and their places."""
+        one, two = self._rows(first), self._rows(second)
+        if self._alike[first] == self._alike[second]:  # as in a complete panel
+            places, _ = self.of_system(first)
+            return places, places.joined(self.value[one] - self.value[two])
+        keys = self._keys[one]
+        if self._row_of is not None:
+            match = self._row_of[second, keys]
+            both = match >= 0
+        else:
+            others = self._keys[two]
+            place = np.minimum(np.searchsorted(others, keys), len(others) - 1)
+            both = others[place] == keys
+            match = place + two.start
+        places = self._placed(self.item[one][both], self.judge[one][both])
+        return places, places.joined(self.value[one][both] - self.value[match[both]])
 
     def mean(self, system: int) -> MeanDifference:
         """Return the mean of a system over its items."""
-        return mean_over_items(*self.of_system(system), self.weight, self.cluster)
+        places, value = self.of_system(system)
+        return places.shares.mean(value)
 
     def difference(self, first: int, second: int) -> MeanDifference:
         """Return the mean difference of two systems over the items that both have."""
-        return mean_over_items(*self.of_pair(first, second), self.weight, self.cluster)
-
-    def panel(self, item: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
-        """Return the items, and the panel's mean for each of them."""
-        weight = self.weight[group]
-        used = weight > 0
-        items, at = numbered(item[used])
-        total = np.bincount(at, weight[used], minlength=len(items))
-        return items, np.bincount(at, weight[used] * value[used], minlength=len(items)) / total
+        places, value = self.of_pair(first, second)
+        return places.shares.mean(value)
 
     def labels(self, system: int, items: Ints) -> Floats:
         """Return the known values of a system on items, NaN where there is none."""
@@ -167,15 +230,18 @@ class Scores:
         """Return the mean of a system on the scale of the labels; None where there are too few."""
         if not len(self.labelled):
             return None
-        items, score = self.panel(*self.of_system(system))
-        return labelled_mean(self.labels(system, items), score)
+        places, value = self.of_system(system)
+        label = self.labels(system, places.shares.items)
+        return labelled_mean(label, places.shares.over_judges(value))
 
     def labelled_difference(self, first: int, second: int) -> LabelledMean | None:
         """Return the mean difference of two systems on the scale of the labels; None where there are too few."""
         if not len(self.labelled):
             return None
-        items, score = self.panel(*self.of_pair(first, second))
-        return labelled_mean(self.labels(first, items) - self.labels(second, items), score)
+        places, value = self.of_pair(first, second)
+        items = places.shares.items
+        label = self.labels(first, items) - self.labels(second, items)
+        return labelled_mean(label, places.shares.over_judges(value))
 
     @cached_property
     def counts(self) -> Ints:
@@ -212,3 +278,13 @@ class Scores:
         key = self.system * self.n_items + self.item
         some, _ = numbered(key[self.weight[self.group[self.judge]] > 0])
         return len(numbered(key)[0]) - len(some)
+
+
+def _order(system: Ints, item: Ints, judge: Ints, sizes: tuple[int, int, int]) -> Ints:
+    """Return the order by system, item and judge; no three of them occur twice."""
+    cells = sizes[0] * sizes[1] * sizes[2]
+    if cells > FULL * len(system):
+        return np.lexsort((judge, item, system))
+    row = np.full(cells, -1)
+    row[(system * sizes[1] + item) * sizes[2] + judge] = np.arange(len(system))
+    return row[row >= 0]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueup.ranking.components import Components, crossed, pool
+from trueup.ranking.components import Components, Crossed, pool
 from trueup.ranking.contrast import Contrast
-from trueup.ranking.pair import holm, numbered
+from trueup.ranking.pair import holm
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
@@ -175,9 +175,7 @@ class Standings:
     @cached_property
     def components(self) -> Components:
         """Where the variance of scores comes from."""
-        found = [self._of_pair(pair) for pair in self.pairs]
-        parts, sizes = [each[0] for each in found], [each[1] for each in found]
-        items_by_systems, judges_by_systems, rest = (pool(parts, sizes) / 2).tolist()
+        items_by_systems, judges_by_systems, rest = self.of_differences
         items = judges = judges_by_items = np.nan
         means = self._means_over_systems()
         if means is not None:
@@ -189,13 +187,22 @@ class Standings:
         values = (items, items_by_systems, judges, judges_by_systems, judges_by_items, rest)
         return Components(*map(_not_negative, (*values, self.run_variance)))
 
+    @cached_property
+    def of_differences(self) -> tuple[float, float, float]:
+        """Variances of items x systems, of judges x systems and of the rest with the runs; they may be negative."""
+        found = [self._of_pair(pair) for pair in self.pairs]
+        parts, sizes = [each[0] for each in found], [each[1] for each in found]
+        items, judges, rest = (pool(parts, sizes) / 2).tolist()
+        return items, judges, rest
+
     def _of_pair(self, pair: tuple[int, int]) -> tuple[tuple[float, float, float] | None, int, int]:
         """Return the components of the differences of two systems, in either order, their number and that of items."""
         one, two = sorted(pair)
         known = self.scores.found
         if (one, two) not in known:
-            item, group, value = self.scores.of_pair(one, two)
-            known[one, two] = crossed(item, group, value), len(value), len(numbered(item)[0])
+            places, value = self.scores.of_pair(one, two)
+            table = places.table
+            known[one, two] = table.components(value), len(value), len(table.in_row)
         return known[one, two]
 
     def _means_over_systems(self) -> tuple[float, float, float] | None:
@@ -211,7 +218,7 @@ class Standings:
         keys, where = np.unique(pair, return_inverse=True)
         full = np.bincount(where) == scores.n_systems
         mean = np.bincount(where, value)[full] / scores.n_systems
-        return crossed(keys[full] // n, keys[full] % n, mean)
+        return Crossed.of(keys[full] // n, keys[full] % n).components(mean)
 
     @cached_property
     def typical_items(self) -> float:
@@ -228,12 +235,13 @@ def balanced(scores: Scores) -> Scores:
     judge of weight w (1 on average) has the variance `v_js + v/(w P)` in a mean, and counts by its inverse.
     """
     before = Standings(scores, 0.95, fixed=False, sign=1, run_variance=0.0, runs=1.0)
-    found, positive = before.components, scores.weight > 0
-    if not found.judges_by_systems > 0 or not found.rest >= 0 or not positive.any():
+    _, judges_by_systems, rest = before.of_differences
+    positive = scores.weight > 0
+    if not judges_by_systems > 0 or np.isnan(rest) or not positive.any():
         return scores
     weight = scores.weight / scores.weight[positive].mean()
-    noise = found.rest / (np.maximum(weight, 1e-12) * before.typical_items)
-    return replace(scores, weight=np.where(positive, 1.0 / (found.judges_by_systems + noise), 0.0))
+    noise = max(rest, 0.0) / (np.maximum(weight, 1e-12) * before.typical_items)
+    return replace(scores, weight=np.where(positive, 1.0 / (judges_by_systems + noise), 0.0))
 
 
 def _not_negative(value: float) -> float:

@@ -9,7 +9,7 @@ from scipy.special import stdtr
 
 from trueup.errors import MOST_NAMES, counted, quoted
 from trueup.ranking.contrast import LABELS, LIKE_THESE, THESE
-from trueup.ranking.improvements import NOW, RUNS
+from trueup.ranking.improvements import NOW, RUNS, cheapest
 from trueup.ranking.pair import holm
 from trueup.result.text import interval, short, text_table
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SHOWN, PAIRS, JUDGES = 20, 5, 5
 #: Ratio of intervals from which on both are shown.
 DIFFERS = 1.1
+WORTH = "What the labels are worth with the help of the judges"
 #: Standard errors beyond which labels and judges disagree.
 DISAGREES = 2.0
 NUMBERS = (
@@ -31,14 +32,14 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def described(ranking: Ranking) -> list[str]:
-    """Return a ranking as lines of text."""
+def described(ranking: Ranking, **prices: float | None) -> list[str]:
+    """Return a ranking as lines of text; see `Ranking.improvements` for prices."""
     lines = [*disagreements(ranking), size(ranking), *ranking.notes]
     if ranking.weights.pooled:
         lines.append(ranking.weights.pooled.replace("workers", "judges", 1))
     lines += ["", *leaders(ranking), "", *systems_table(ranking), "", *meaning(ranking)]
     lines += both_intervals(ranking)
-    for part in (label_gains(ranking), favoured(ranking), additions(ranking)):
+    for part in (label_gains(ranking), favoured(ranking), additions(ranking, **prices)):
         lines += ["", *part] if part else []
     return lines
 
@@ -88,7 +89,7 @@ def leaders(ranking: Ranking) -> list[str]:
     unknown = sum(word == "cannot be compared" for word in standings.verdicts)
     lines = []
     if unknown == len(standings.pairs):
-        lines.append("No two systems can be compared: no two share two items.")
+        lines.append(f"No two systems can be compared: no two share two {standings.scores.units}.")
     elif not clear:
         lines.append(f"{_names(ranking, order)} cannot be told apart.")
     elif len(clear) == len(standings.pairs):
@@ -102,7 +103,8 @@ def leaders(ranking: Ranking) -> list[str]:
         )
     if unknown and unknown < len(standings.pairs):
         lines.append(
-            f"{counted(unknown, 'pair')} of systems cannot be compared: fewer than two shared items."
+            f"{counted(unknown, 'pair')} of systems cannot be compared: fewer than two shared "
+            f"{standings.scores.units}."
         )
     return lines
 
@@ -187,6 +189,9 @@ def meaning(ranking: Ranking) -> list[str]:
         )
     if LABELS in bases:
         lines += _label_notes(ranking)
+    elif len(scores.label):
+        known = f"{counted(len(scores.label), 'label')} for {counted(scores.n_systems, 'system')}"
+        lines.append(f"{known}: not used, since no system has three.")
     return lines
 
 
@@ -264,27 +269,25 @@ def disagreements(ranking: Ranking) -> list[str]:
 
 def label_gains(ranking: Ranking) -> list[str]:
     """Say what the labels brought, and how many more would halve the interval."""
+    rows = [
+        (system, f"{labels:,}", f"{worth:,.3g}" if np.isfinite(worth) else "all", more)
+        for system, labels, worth, more in label_rows(ranking)[:SHOWN]
+    ]
+    head = ("system", "labels", "worth", "more to halve the interval")
+    return [WORTH, *text_table([head, *rows])] if rows else []
+
+
+def label_rows(ranking: Ranking) -> list[tuple[str, int, float, str]]:
+    """Return name, labels, what they are worth and how many more would halve the interval, of systems with labels."""
     standings = ranking.standings
-    rows: list[tuple[str, ...]] = [("system", "labels", "worth", "more to halve the interval")]
-    for s in standings.order.tolist()[:SHOWN]:
+    rows = []
+    for s in standings.order.tolist():
         labelled = standings.means[s].labelled
-        if labelled is None:
-            continue
-        worth = labelled.effective_labels
-        more = labelled.labels_to_halve
-        rows.append(
-            (
-                name(ranking, s),
-                f"{labelled.labels:,}",
-                f"{worth:,.3g}" if np.isfinite(worth) else "all",
-                f"{more:,}" if more is not None else "more than there are items",
-            )
-        )
-    return (
-        ["What the labels are worth with the help of the judges", *text_table(rows)]
-        if len(rows) > 1
-        else []
-    )
+        if labelled is not None:
+            more = labelled.labels_to_halve
+            said = "more than there are items" if more is None else f"{more:,}"
+            rows.append((name(ranking, s), labelled.labels, labelled.effective_labels, said))
+    return rows
 
 
 def favoured(ranking: Ranking) -> list[str]:
@@ -309,9 +312,9 @@ def favoured(ranking: Ranking) -> list[str]:
     return [*lines, *([f"... and {counted(more, 'more such effect')}"] if more > 0 else [])]
 
 
-def additions(ranking: Ranking) -> list[str]:
-    """Say what would make differences sharper."""
-    ways = ranking.improvements()
+def additions(ranking: Ranking, **prices: float | None) -> list[str]:
+    """Say what would make differences sharper, and with prices what is the cheapest way."""
+    ways = ranking.improvements(**prices)
     if not ways:
         return []
     said = [
@@ -325,4 +328,8 @@ def additions(ranking: Ranking) -> list[str]:
     text = f"{start} difference of two systems is known to ± {ways[0].half_width:.2g} now; {', '.join(said)}."
     if best.std_error >= 0.95 * ways[0].std_error:
         text += " None of them helps much."
-    return [text]
+    least = cheapest(ways)
+    if least is None:
+        return [text]
+    price = f"± {least.half_width:.2g} for {least.cost:,.4g}"
+    return [text, f"Cheapest at these prices: {least.change}, {price}."]

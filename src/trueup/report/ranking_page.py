@@ -47,6 +47,8 @@ def write_ranking(
     command: str | None = None,
     gate: Gate | None = None,
     force: bool = False,
+    cost_item: float | None = None,
+    cost_answer: float | None = None,
 ) -> Path:
     """Write a ranking to one HTML file that needs no network and no other file.
 
@@ -61,6 +63,8 @@ def write_ranking(
         What a gate decided.
     force : bool
         Replace a file that is no page of trueup, too.
+    cost_item, cost_answer : float, optional
+        Price of an item and of a score, to name the cheapest way to sharper differences.
     """
     from trueup import __version__
 
@@ -68,7 +72,7 @@ def write_ranking(
     systems = counted(scores.n_systems, "system")
     judges = counted(scores.n_judges, "judge")
     sections = [_overview(ranking, command, gate), _differences(ranking), _judges(ranking)]
-    sections.append(_plan(ranking))
+    sections.append(_plan(ranking, cost_item=cost_item, cost_answer=cost_answer))
     return write_page(
         path,
         title=f"Ranking of {systems} by {judges}",
@@ -289,19 +293,30 @@ def _judges(ranking: Ranking) -> Section:
     )
 
 
-def _plan(ranking: Ranking) -> Section:
+def _plan(ranking: Ranking, **prices: float | None) -> Section:
     parts = [[key.replace("_", " "), value] for key, value in ranking.components.as_dict().items()]
-    ways = [
-        [way.change, way.items, way.judges, way.runs, way.std_error, way.half_width]
-        for way in ranking.improvements()
+    ways = ranking.improvements(**prices)
+    columns = ["change", "items", "judges", "runs", "standard error", "half of the interval"]
+    rows: list[list[Any]] = [
+        [way.change, way.items, way.judges, way.runs, way.std_error, way.half_width] for way in ways
     ]
+    if any(np.isfinite(way.cost) for way in ways):
+        columns = [*columns, "cost"]
+        rows = [[*row, way.cost] for row, way in zip(rows, ways, strict=True)]
     tables = [PageTable("Variance of a score by where it comes from", ["part", "variance"], parts)]
     if ways:
-        columns = ["change", "items", "judges", "runs", "standard error", "half of the interval"]
-        tables.insert(0, PageTable("A difference of two systems would be known to", columns, ways))
+        tables.insert(0, PageTable("A difference of two systems would be known to", columns, rows))
+    labels = text.label_rows(ranking)
+    if labels:
+        columns = ["system", "labels", "worth", "more to halve the interval"]
+        rows = [
+            [Name(system), number, worth if np.isfinite(worth) else "all", more]
+            for system, number, worth, more in labels
+        ]
+        tables.insert(0, PageTable(text.WORTH, columns, rows))
     unknown = "The scores do not tell what would help: two judges on the same items are needed."
     return Section(
         title="What would make it sharper?",
-        text="\n\n".join(text.additions(ranking) or [unknown]),
+        text="\n\n".join(text.additions(ranking, **prices) or [unknown]),
         tables=tables,
     )

@@ -103,6 +103,56 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     assert {q for q, _, _ in rows_of(table)} == {(1, "openai/o3"), (2, "openai/o3")}
 
 
+#: Texts that look like something else, and are the ids that somebody gave.
+LOOKS = (
+    "007",
+    "7.0",
+    "1e5",
+    "NaN",
+    "null",
+    "true",
+    "a\0b",
+    " x ",
+    "=cmd|' /C calc'!A0",
+    "\u202egnp",
+)
+
+
+@pytest.mark.parametrize("form", ["inspect", "promptfoo", "deepeval", "label-studio", "argilla"])
+def test_texts_stay_the_texts_they_are(tmp_path: Path, form: str) -> None:
+    sample = inspect_log()["samples"][0]
+    result = promptfoo()["results"]["results"][0]
+    documents: dict[str, Any] = {
+        "inspect": inspect_log(samples=[{**sample, "id": each} for each in LOOKS]),
+        # Tests go by numbers there, so it is the systems that have names.
+        "promptfoo": {"results": {"results": [{**result, "provider": each} for each in LOOKS]}},
+        "deepeval": {
+            "testCases": [
+                {"name": each, "metricsData": [{"name": "m", "score": 1, "evaluationModel": "m"}]}
+                for each in LOOKS
+            ]
+        },
+        "label-studio": [
+            {"id": each, "annotations": [{"completed_by": 1, "result": [rating(2)]}]}
+            for each in LOOKS
+        ],
+        "argilla": [
+            {"id": each, "responses": {"q": [{"value": 1, "user_id": "007"}]}} for each in LOOKS
+        ],
+    }
+    table = read_file(write_json(tmp_path / "scores.json", documents[form]))
+    place = 1 if form == "promptfoo" else 0
+    questions: list[Any] = [q for q, _, _ in rows_of(table)]
+    assert {each[place] for each in questions} == set(LOOKS)
+    if form == "argilla":
+        assert {w for _, w, _ in rows_of(table)} == {"007"}
+
+
+def rating(value: float) -> dict[str, Any]:
+    """Return a rating as Label Studio writes it."""
+    return {"type": "rating", "from_name": "quality", "value": {"rating": value}}
+
+
 def test_zstd_without_pyarrow_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueup.errors import AnswersError, quoted
-from trueup.io.formats import EXCEL, JSON, Format, find_format, list_endings, sniff_format
+from trueup.io.formats import EXCEL, JSON, TEXT, Format, find_format, list_endings, sniff_format
 from trueup.io.paths import Paths, check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.database import database_kind, no_query, open_query
@@ -14,6 +14,7 @@ from trueup.io.readers.delimited import Layout
 from trueup.io.readers.evaluations.folders import ARCHIVE, open_folders
 from trueup.io.readers.evaluations.formats import find_evaluation, read_evaluation, recognise
 from trueup.io.readers.evaluations.hubverse import MODEL, OUTPUT, hub_source, is_hub
+from trueup.io.readers.evaluations.judgments import ENDINGS, is_judgments, open_judgments
 from trueup.io.readers.evaluations.names import HUBVERSE, TABLE, check_format
 from trueup.io.readers.join import join_sources
 from trueup.io.readers.one_worker import WORKER, check_worker_from, with_worker, worker_of
@@ -153,7 +154,12 @@ def open_source(
         return keep_where(
             _open_evaluation(evaluation, located, label, layout, worker_from), conditions
         )
-    sources = [_open_one(each, layout) for each in located]
+    judgments = from_format is None and all(_holds_judgments(each, layout) for each in located)
+    if judgments:
+        sources = [_open_judgments(each, layout) for each in located]
+        worker_from = worker_from or "file"
+    else:
+        sources = [_open_one(each, layout) for each in located]
     return _tables(sources, paths, label, conditions, from_format, worker_from)
 
 
@@ -268,6 +274,21 @@ def _open_evaluation(
         evaluation, [(each.path, each.label, each.name) for each in located], label, layout.encoding
     )
     return replace(source, label=label)
+
+
+def _holds_judgments(located: _Located, layout: Layout) -> bool:
+    """Tell whether a file is one of judgments without a header; options of tables say that it is a table."""
+    if located.sniffed or set(layout.given) - {"encoding"}:
+        return False
+    if located.format is not TEXT and located.path.suffix.lower() not in ENDINGS:
+        return False
+    with labelled(located.label):
+        return is_judgments(located.path, layout.encoding)
+
+
+def _open_judgments(located: _Located, layout: Layout) -> Source:
+    with labelled(located.label):
+        return replace(open_judgments(located.path, layout.encoding), label=located.label)
 
 
 def _open_one(located: _Located, layout: Layout) -> Source:

@@ -11,6 +11,7 @@ from trueup.io.readers.delimited import Layout
 from trueup.io.readers.evaluations.documents import read_document
 from trueup.io.readers.evaluations.formats import find_evaluation, recognise
 from trueup.io.readers.evaluations.hubverse import is_hub
+from trueup.io.readers.evaluations.judgments import ENDINGS, is_judgments
 from trueup.io.readers.evaluations.names import HUBVERSE
 from trueup.io.readers.source import LONGEST_PATH, label_of, labelled
 
@@ -59,7 +60,11 @@ def _inside(folder: Path, from_format: str | None, encoding: str | None) -> list
         if found or from_format is not None:
             return found
     tables = [path for path in files if find_format(path) in (TEXT, PARQUET)]
-    return [path for path in tables if is_hub(_names(path))]
+    hubs = [path for path in tables if is_hub(_names(path))]
+    if hubs or from_format is not None:
+        return hubs
+    texts = [path for path in files if find_format(path) is TEXT or path.suffix.lower() in ENDINGS]
+    return [path for path in texts if is_judgments(path, encoding)]
 
 
 def _of_one_format(
