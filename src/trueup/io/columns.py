@@ -67,11 +67,19 @@ OTHER_ROLES = frozenset(
 NOUNS = {"question": "questions", "worker": "workers", "answer": "answers"}
 
 
+#: Types of DuckDB that a frame of another library cannot hold as they are.
+SQL_TYPES = (
+    "BIGNUM", "BIT", "HUGEINT", "INTERVAL", "TIME WITH TIME ZONE", "UHUGEINT", "UUID", "VARINT",
+)  # fmt: skip
+
+
 class IdNames(NamedTuple):
     """What the caller calls questions and workers: the columns that hold their ids, in results too."""
 
     question: tuple[str, ...] = ("question",)
     worker: str = "worker"
+    #: Types of a database that its frames have and no other library, by column.
+    sql_types: tuple[tuple[str, str], ...] = ()
 
     @property
     def question_title(self) -> str:

@@ -7,6 +7,7 @@ each was first seen in, so that ids can later be taken from the caller's own col
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # A lookup table of 32-bit entries over the range of the ids takes at most 16 bytes per row.
 WIDEST_RANGE = 4
+# Types of times and durations, whatever their library.
+MOMENTS = re.compile(r"time|date|duration|interval", re.IGNORECASE)
 
 
 class Encoded(NamedTuple):
@@ -87,10 +90,7 @@ def encode(
     try:
         raw = _RAW[library(series)](series)
     except TypeError as error:
-        raise AnswersError(
-            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, of which some "
-            "cannot be told apart as ids. Turn them into text or numbers."
-        ) from error
+        raise _no_ids(series, column) from error
     encoded = _compact(raw, keep)
     if not by_id:
         return encoded
@@ -98,6 +98,28 @@ def encode(
     rank = np.full(encoded.n + 1, -1, dtype=encoded.codes.dtype)
     rank[order] = np.arange(encoded.n)
     return Encoded(rank[encoded.codes], encoded.n, encoded.first_rows[order])
+
+
+def check_distinct(values: Series, column: str) -> None:
+    """Check that ids of a type with more digits than Python knows are told apart by Python, too.
+
+    Times of nanoseconds, for example, would become one time, and those after the year 9999 none at all.
+    """
+    if not MOMENTS.search(dtype_name(values)):
+        return
+    try:
+        fine = len(set(to_list(values))) == len(values)
+    except (TypeError, ValueError, OverflowError):
+        fine = False
+    if not fine:
+        raise _no_ids(values, column)
+
+
+def _no_ids(series: Series, column: str) -> AnswersError:
+    return AnswersError(
+        f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, of which some "
+        "cannot be told apart as ids. Turn them into text or numbers."
+    )
 
 
 def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
@@ -231,6 +253,8 @@ def _from_numpy(series: Series) -> _Raw:
             return _from_floats(series)
         case "m" | "M":
             return _from_integers(series.view(np.int64), np.isnat(series))
+        case "V":
+            raise TypeError
         case _:
             return _from_objects(to_list(series))
 

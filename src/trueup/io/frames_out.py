@@ -48,7 +48,7 @@ def make_frame(
     if kind == "duckdb":
         # The relation keeps the table alive, and the default connection is never closed by us.
         table = make_frame("pyarrow", columns, null_columns=null_columns)
-        return import_module("duckdb").from_arrow(table)
+        return _typed(import_module("duckdb").from_arrow(table), names)
     if kind not in ("pandas", "polars", "pyarrow"):
         kind = _installed()
     native = {
@@ -59,6 +59,18 @@ def make_frame(
         return native
     module = import_module(kind)
     return module.table(native) if kind == "pyarrow" else module.DataFrame(native)
+
+
+def _typed(relation: Any, names: IdNames | None) -> Any:
+    """Give the columns of a relation the types of a database that Arrow does not have."""
+    types = {} if names is None else dict(names.sql_types)
+    if types.keys().isdisjoint(relation.columns):
+        return relation
+    parts = []
+    for name in relation.columns:
+        column = '"' + name.replace('"', '""') + '"'
+        parts.append(f"CAST({column} AS {types[name]}) AS {column}" if name in types else column)
+    return relation.project(", ".join(parts))
 
 
 def named(columns: Mapping[str, Column], names: IdNames) -> dict[str, Column]:

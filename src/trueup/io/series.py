@@ -91,7 +91,7 @@ def concat(first: Series, second: Series) -> Series:
     if kind == library(second) and dtype_name(first) == dtype_name(second):
         match kind:
             case "pandas":
-                return sys.modules["pandas"].concat([first, second], ignore_index=True)
+                return _concat_pandas(first, second)
             case "polars":
                 return sys.modules["polars"].concat([first, second])
             case "pyarrow":
@@ -101,6 +101,16 @@ def concat(first: Series, second: Series) -> Series:
             case _:
                 return np.concatenate([first, second])
     return array_of([*to_list(first), *to_list(second)])
+
+
+def _concat_pandas(first: Series, second: Series) -> Series:
+    pandas = sys.modules["pandas"]
+    if isinstance(first.dtype, pandas.CategoricalDtype):
+        try:
+            return pandas.Series(pandas.api.types.union_categoricals([first, second]))
+        except TypeError:  # ordered ones, and categories of other types
+            pass
+    return pandas.concat([first, second], ignore_index=True)
 
 
 def _chunks(series: Series) -> list[Any]:
@@ -137,7 +147,12 @@ def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
             if types.is_dictionary(series.type):
                 series = series.cast(series.type.value_type)
             kind = series.type
-            if types.is_string(kind) or types.is_large_string(kind) or types.is_primitive(kind):
+            simple = (
+                types.is_primitive(kind)
+                and not types.is_float16(kind)
+                and not types.is_interval(kind)
+            )
+            if types.is_string(kind) or types.is_large_string(kind) or simple:
                 return arrow_to_numpy(import_module("pyarrow.compute").sort_indices(series))
         case "pandas" if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
             return np.argsort(series.to_numpy(), kind="stable")

@@ -13,8 +13,8 @@ from trueup.answers.merge import FRAMES
 from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
 from trueup.io.archive import check, printable, texts, vector, whole
-from trueup.io.columns import IdNames, check_titles
-from trueup.io.plain_ids import unpack
+from trueup.io.columns import SQL_TYPES, IdNames, check_titles
+from trueup.io.plain_ids import unpack, unpack_types
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import CompositeIds
@@ -35,7 +35,11 @@ OTHERS = ("array", "matrix", "file", "other")
 
 def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
     """Put the answers together again; whatever cannot be true of answers is damage."""
-    questions, workers = unpack("question", arrays), unpack("worker", arrays)
+    types = about.get("types") or {}
+    questions, workers = (
+        unpack_types(part, types.get(part), unpack(part, arrays), arrays)
+        for part in ("question", "worker")
+    )
     m, n = len(questions), len(workers)
     check(m > 0 and n > 0, "there are no answers")
     counts, worker = arrays["counts"], arrays["workers"]
@@ -81,27 +85,29 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
             n_rows=rows,
             n_missing=missing,
             n_duplicates=duplicates,
-            names=_names(about.get("names"), questions),
-            unanswered=_unanswered(arrays, questions),
+            names=_names(about, questions),
+            unanswered=_unanswered(arrays, questions, types.get("question")),
         ),
     )
 
 
 def _names(about: Any, questions: Ids) -> IdNames:
     """Return what questions and workers are called; states of older versions do not say."""
-    names = IdNames()
-    if about is not None:
-        names = IdNames(tuple(texts(about["question"])), printable(about["worker"]))
+    names, given, types = IdNames(), about.get("names"), about.get("sql_types") or {}
+    check(set(types.values()) <= set(SQL_TYPES), "the types of its ids")
+    if given is not None:
+        titles = tuple(texts(given["question"])), printable(given["worker"])
+        names = IdNames(*titles, sql_types=tuple(types.items()))
     columns = len(questions.columns) if isinstance(questions, CompositeIds) else 1
     check(len(names.question) == columns, "the names of its columns")
     check_titles(names)
     return names
 
 
-def _unanswered(arrays: Arrays, questions: Ids) -> Ids | None:
+def _unanswered(arrays: Arrays, questions: Ids, types: Any) -> Ids | None:
     if not any(name.startswith("unanswered") for name in arrays):
         return None
-    ids = unpack("unanswered", arrays)
+    ids = unpack_types("question", types, unpack("unanswered", arrays), arrays)
     check(bool((questions.index_of(ids) < 0).all()), "the questions without answers")
     return ids
 

@@ -12,8 +12,9 @@ from trueup import __version__
 from trueup.core.parameters import yes_or_no
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
+from trueup.io.columns import SQL_TYPES
 from trueup.io.outputs import check_state
-from trueup.io.plain_ids import pack
+from trueup.io.plain_ids import pack, pack_types
 from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
 from trueup.request import PLAN, READING
@@ -43,6 +44,10 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
     aggregate, answers, plan = est.aggregate, state.answers, state.request.plan
     variance, variance_array = _variance(plan.variance)
     covariates = state.data.covariates
+    types, categories = {}, {}
+    for part, ids in (("question", answers.question_ids), ("worker", answers.worker_ids)):
+        types[part], members = pack_types(part, ids)
+        categories |= members
     meta = {
         "trueup": __version__,
         "answers": {
@@ -52,6 +57,8 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
             "missing": answers.n_missing,
             "duplicates": answers.n_duplicates,
             "names": {"question": list(answers.names.question), "worker": answers.names.worker},
+            "types": types,
+            "sql_types": _sql_types(answers),
         },
         "plan": {
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
@@ -88,6 +95,7 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
         **_data_arrays(state.data),
         **_result_arrays(est),
         **variance_array,
+        **categories,
     }
     return write_archive(path, FORMAT, VERSION, meta, arrays)
 
@@ -100,6 +108,11 @@ def anonymous_state() -> TrueupError:
         + option("anonymous", None)
         + ", and pass it where the state is updated: what is shown then has pseudonyms.",
     )
+
+
+def _sql_types(answers: Answers) -> dict[str, str]:
+    """Return types of a database that have a name; those of a list of words are not kept."""
+    return {name: kind for name, kind in answers.names.sql_types if kind in SQL_TYPES}
 
 
 def _text(number: Any) -> str:
