@@ -69,8 +69,16 @@ NOUNS = {"question": "questions", "worker": "workers", "answer": "answers"}
 
 #: Types of DuckDB that a frame of another library cannot hold as they are.
 SQL_TYPES = (
-    "BIGNUM", "BIT", "HUGEINT", "INTERVAL", "TIME WITH TIME ZONE", "UHUGEINT", "UUID", "VARINT",
+    "BIGNUM", "BIT", "HUGEINT", "INTERVAL", "JSON", "TIME WITH TIME ZONE", "UHUGEINT", "UUID", "VARINT",
 )  # fmt: skip
+
+
+def is_sql_type(name: object) -> bool:
+    """Tell whether this is one of those types, or one of a list of words: nothing else is put into a statement."""
+    words = r"ENUM\('(?:[^']|'')*'(?:, '(?:[^']|'')*')*\)"
+    return isinstance(name, str) and (
+        name in SQL_TYPES or re.fullmatch(words, name, re.DOTALL) is not None
+    )
 
 
 class IdNames(NamedTuple):

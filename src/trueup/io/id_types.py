@@ -72,7 +72,7 @@ def categories_of(ids: Ids) -> Ids | None:
         case ["pandas", "category" | "category ordered"]:
             return Ids(import_module("pandas").Series(values.cat.categories))
         case ["polars", "Enum"]:
-            return Ids(values.cat.get_categories())
+            return Ids(values.dtype.categories)
     return None
 
 

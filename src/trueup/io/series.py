@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from trueup.core.libraries import loaded
-from trueup.errors import AnswersError
+from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,12 +65,33 @@ def to_list(series: Series) -> list[object]:
             try:
                 return list(series.to_pylist())
             except UnicodeDecodeError as error:
-                raise AnswersError("holds text that is not UTF-8. Write the file again.") from error
+                raise AnswersError(
+                    "holds text that is not UTF-8. Write it again as UTF-8."
+                ) from error
         case "numpy" if series.dtype.kind in "mM":
             # tolist() turns nanosecond times into bare integers.
             return list(series)
         case _:
             return list(series.tolist())
+
+
+def check_text(column: str, values: Series) -> Series:
+    """Return a column of pyarrow, whose text must be UTF-8: only then are there letters for what is in it."""
+    types = sys.modules["pyarrow"].types
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        try:
+            values.validate(full=True)
+        except ValueError as error:  # of pyarrow as well
+            raise not_utf8(column) from error
+    return values
+
+
+def not_utf8(column: str) -> AnswersError:
+    """Build the error about text that cannot be read."""
+    return AnswersError(
+        f"Column {quoted(column)}: holds text that is not UTF-8. Write it again as UTF-8."
+    )
 
 
 def array_of(values: list[object]) -> Series:

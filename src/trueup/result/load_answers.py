@@ -13,7 +13,7 @@ from trueup.answers.merge import FRAMES
 from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
 from trueup.io.archive import check, printable, texts, vector, whole
-from trueup.io.columns import SQL_TYPES, IdNames, check_titles
+from trueup.io.columns import IdNames, check_titles, is_sql_type
 from trueup.io.plain_ids import unpack, unpack_types
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.answer_column import LARGEST_ANSWER
@@ -94,7 +94,7 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
 def _names(about: Any, questions: Ids) -> IdNames:
     """Return what questions and workers are called; states of older versions do not say."""
     names, given, types = IdNames(), about.get("names"), about.get("sql_types") or {}
-    check(set(types.values()) <= set(SQL_TYPES), "the types of its ids")
+    check(all(map(is_sql_type, types.values())), "the types of its ids")
     if given is not None:
         titles = tuple(texts(given["question"])), printable(given["worker"])
         names = IdNames(*titles, sql_types=tuple(types.items()))

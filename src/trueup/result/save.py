@@ -12,7 +12,6 @@ from trueup import __version__
 from trueup.core.parameters import yes_or_no
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
-from trueup.io.columns import SQL_TYPES
 from trueup.io.outputs import check_state
 from trueup.io.plain_ids import pack, pack_types
 from trueup.io.table import Pseudonyms
@@ -44,7 +43,8 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
     aggregate, answers, plan = est.aggregate, state.answers, state.request.plan
     variance, variance_array = _variance(plan.variance)
     covariates = state.data.covariates
-    types, categories = {}, {}
+    types: dict[str, Any] = {}
+    categories: dict[str, NDArray[Any]] = {}
     for part, ids in (("question", answers.question_ids), ("worker", answers.worker_ids)):
         types[part], members = pack_types(part, ids)
         categories |= members
@@ -58,7 +58,7 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
             "duplicates": answers.n_duplicates,
             "names": {"question": list(answers.names.question), "worker": answers.names.worker},
             "types": types,
-            "sql_types": _sql_types(answers),
+            "sql_types": dict(answers.names.sql_types),
         },
         "plan": {
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
@@ -108,11 +108,6 @@ def anonymous_state() -> TrueupError:
         + option("anonymous", None)
         + ", and pass it where the state is updated: what is shown then has pseudonyms.",
     )
-
-
-def _sql_types(answers: Answers) -> dict[str, str]:
-    """Return types of a database that have a name; those of a list of words are not kept."""
-    return {name: kind for name, kind in answers.names.sql_types if kind in SQL_TYPES}
 
 
 def _text(number: Any) -> str:

@@ -25,6 +25,7 @@ from trueup.io.numbers import or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.read_options import check_reading
 from trueup.io.readers.answer_column import LARGEST_ANSWER
+from trueup.io.series import not_utf8
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(map(re.escape, MISSING_TEXTS))})\s*\z"
 LOOKED_AT = 1000
 # Groups of which the driver can know the labels.
 MOST_LABELS = 1 << 20
+# How columns begin that tell of texts that are not UTF-8.
+NO_TEXT = "no_text_"
 # Columns of the table of answers; groups, covariates and truths have the names of their vectors.
 QUESTION, WORKER, ANSWER, VARIANCE, KNOWN = "question", "worker", "answer", "variance", "known"
 
@@ -120,6 +123,9 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
     }
     table = _table(frame, roles, numbers, columns.groups, rules.writing)
     counts = _count(table, numbers, rules.valid)
+    for number, name in enumerate(_texts(frame, roles, numbers, columns.groups)):
+        if any(counts[f"{NO_TEXT}{number}"].to_pylist()):
+            raise not_utf8(name)
     _check(frame, roles, numbers, counts, rules)
     if columns.groups is not None:
         question_data = question_data._replace(labels=_labels(table, columns.groups))
@@ -140,7 +146,9 @@ def _table(
     groups: str | None,
     writing: Writing,
 ) -> DataFrame:
-    """Select ids, labels and numbers, and whether what stands for a number is none."""
+    """Select ids, labels and numbers, whether what stands for a number is none, and whether texts are not UTF-8."""
+    from pyspark.sql import functions
+
     columns = [
         _id(frame, roles.one_question, QUESTION).alias(QUESTION),
         _id(frame, roles.worker, WORKER).alias(WORKER),
@@ -150,7 +158,20 @@ def _table(
         columns += [value.alias(part), bad.alias(f"bad_{part}")]
     if groups is not None:
         columns.append(_label(frame, groups).alias(vectors.GROUP))
+    for number, name in enumerate(_texts(frame, roles, numbers, groups)):
+        letters = _column(name).cast("string")
+        columns.append((~functions.is_valid_utf8(letters)).alias(f"{NO_TEXT}{number}"))
     return frame.select(*columns)
+
+
+def _texts(
+    frame: DataFrame, roles: Roles, numbers: Mapping[str, str], groups: str | None
+) -> list[str]:
+    """Return the columns of text that are read."""
+    from pyspark.sql import types
+
+    names = dict.fromkeys([roles.one_question, roles.worker, *numbers.values(), groups])
+    return [name for name in names if name and isinstance(_type_of(frame, name), types.StringType)]
 
 
 def _column(name: str) -> Column:
@@ -255,6 +276,8 @@ def _count(table: DataFrame, numbers: Mapping[str, str], valid: tuple[float, flo
             functions.count_if(table[f"bad_{part}"]).alias(f"bad_{part}"),
             functions.count_if(functions.abs(table[part]) == float("inf")).alias(f"inf_{part}"),
         ]
+    no_texts = [name for name in table.columns if name.startswith(NO_TEXT)]
+    counts += [functions.count_if(table[name]).alias(name) for name in no_texts]
     if valid is not None:
         outside = (table[ANSWER] < valid[0]) | (table[ANSWER] > valid[1])
         counts.append(functions.count_if(outside).alias("outside"))

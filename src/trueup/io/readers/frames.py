@@ -17,7 +17,7 @@ from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.row_filter import check_where, keep_where
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source
-from trueup.io.series import Series, array_of, library
+from trueup.io.series import Series, array_of, check_text, library
 
 if TYPE_CHECKING:
     from trueup.io.table import Table
@@ -103,7 +103,8 @@ def open_frame(frame: Any) -> Source:
         names = frame.columns
         return _source("polars", names, lambda name: frame.to_series(names.index(name)).alias(""))
     if pyarrow is not None and isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
-        return _source("pyarrow", frame.schema.names, frame.column)
+        names = frame.schema.names
+        return _source("pyarrow", names, lambda name: check_text(name, frame.column(name)))
     if duckdb is not None and isinstance(frame, duckdb.DuckDBPyRelation):
         load, types = partial(_load_relation, frame), sql_types(frame)
         return Source(frame.columns, load, "frame", kind="duckdb", ordered=False, sql_types=types)
@@ -184,7 +185,7 @@ def _load_relation(relation: Any, names: Sequence[str], _ids: Collection[str]) -
     for name in names:
         column = '"' + name.replace('"', '""') + '"'
         # Of the others values change on their way to Arrow, without a word.
-        plain = types.get(name, "ENUM").startswith(("ENUM", "HUGEINT", "UUID"))
+        plain = types.get(name, "ENUM").startswith(("ENUM", "HUGEINT", "JSON", "UUID"))
         columns.append(column if plain else f"CAST({column} AS VARCHAR) AS {column}")
     table = relation.project(", ".join(columns)).to_arrow_table()
     return dict(zip(names, table.columns, strict=True))

@@ -9,6 +9,7 @@ from trueup.core.libraries import need
 from trueup.errors import AnswersError
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
+from trueup.io.series import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -46,7 +47,9 @@ def _load(
     try:
         with parquet.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
             table = file.read(columns=list(names))
-        return {name: table.column(name) for name in names}
+        return {name: check_text(name, table.column(name)) for name in names}
+    except AnswersError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
 
