@@ -90,7 +90,7 @@ def encode(
     try:
         raw = _RAW[library(series)](series)
     except TypeError as error:
-        raise _no_ids(series, column) from error
+        raise no_ids(column, dtype_name(series)) from error
     encoded = _compact(raw, keep)
     if not by_id:
         return encoded
@@ -112,12 +112,13 @@ def check_distinct(values: Series, column: str) -> None:
     except (TypeError, ValueError, OverflowError):
         fine = False
     if not fine:
-        raise _no_ids(values, column)
+        raise no_ids(column, dtype_name(values))
 
 
-def _no_ids(series: Series, column: str) -> AnswersError:
+def no_ids(column: str, kind: str) -> AnswersError:
+    """Build the error about values of a type that cannot be ids."""
     return AnswersError(
-        f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, of which some "
+        f"Column {quoted(column)}: holds {quoted(kind)} values, of which some "
         "cannot be told apart as ids. Turn them into text or numbers."
     )
 

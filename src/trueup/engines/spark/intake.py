@@ -19,6 +19,7 @@ from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, option, quoted
 from trueup.io.columns import check_titles, choose
+from trueup.io.encode import no_ids
 from trueup.io.number_advice import advise
 from trueup.io.number_text import MISSING_TEXTS
 from trueup.io.numbers import or_other_column
@@ -150,8 +151,8 @@ def _table(
     from pyspark.sql import functions
 
     columns = [
-        _id(frame, roles.one_question, QUESTION).alias(QUESTION),
-        _id(frame, roles.worker, WORKER).alias(WORKER),
+        _id(frame, roles.one_question).alias(QUESTION),
+        _id(frame, roles.worker).alias(WORKER),
     ]
     for part, name in numbers.items():
         value, bad = _number(frame, name, part, writing)
@@ -184,7 +185,7 @@ def _type_of(frame: DataFrame, name: str) -> Any:
     return next(each.dataType for each in frame.schema.fields if each.name == name)
 
 
-def _id(frame: DataFrame, name: str, argument: str) -> Column:
+def _id(frame: DataFrame, name: str) -> Column:
     """Return a column of ids, null where there is none."""
     from pyspark.sql import functions, types
 
@@ -199,17 +200,14 @@ def _id(frame: DataFrame, name: str, argument: str) -> Column:
     plain_types = (types.NumericType, types.BooleanType, *times)
     if isinstance(kind, plain_types):
         return _column(name)
-    raise AnswersError(
-        f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, which cannot be told "
-        f'apart as ids. Turn them into text or numbers, or pass {argument}="other_column".'
-    )
+    raise no_ids(name, kind.simpleString())
 
 
 def _label(frame: DataFrame, name: str) -> Column:
     """Return a column of labels, null where there is none: NaN and blank text are none."""
     from pyspark.sql import functions, types
 
-    label = _id(frame, name, "groups")
+    label = _id(frame, name)
     if isinstance(_type_of(frame, name), types.StringType):
         return functions.when(label.rlike(r"(?U)\S"), label)
     return label
@@ -374,7 +372,7 @@ def _unusable(
 
     value, bad = _number(frame, name, part, writing)
     rows = frame.where(bad | (functions.abs(value) > LARGEST_ANSWER)).select(
-        _id(frame, roles.one_question, QUESTION).alias(QUESTION), _column(name).alias("value")
+        _id(frame, roles.one_question).alias(QUESTION), _column(name).alias("value")
     )
     row = rows.orderBy(QUESTION).limit(1).collect()[0]
     argument = "gold" if part == vectors.GOLD else "covariates"
