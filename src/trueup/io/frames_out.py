@@ -48,6 +48,12 @@ def make_frame(
     if kind == "duckdb":
         # The relation keeps the table alive, and the default connection is never closed by us.
         table = make_frame("pyarrow", columns, null_columns=null_columns)
+        for name in dict(names.sql_types) if names is not None else ():
+            place = table.schema.get_field_index(name)
+            if place >= 0:  # as text: its decimal numbers may have more digits than DuckDB takes
+                values = table.column(place)
+                plain = str(values.type).startswith("decimal")
+                table = table.set_column(place, name, values.cast("string") if plain else values)
         return _typed(import_module("duckdb").from_arrow(table), names)
     if kind not in ("pandas", "polars", "pyarrow"):
         kind = _installed()

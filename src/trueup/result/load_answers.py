@@ -12,6 +12,7 @@ from trueup.answers.build import centred_values
 from trueup.answers.merge import FRAMES
 from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
+from trueup.core.parameters import LARGEST, SMALLEST
 from trueup.io.archive import check, printable, texts, vector, whole
 from trueup.io.columns import IdNames, check_titles, is_sql_type
 from trueup.io.plain_ids import unpack, unpack_types
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
+#: How far the mean of relative precisions may be from 1, as they were rounded.
+ROUNDED = 1e-6
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
 
@@ -57,11 +60,13 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
         precision = vector(arrays, "precision", len(worker))
-        check((precision > 0).all() and 0 < mean < np.inf, "its variances")
+        check((precision > 0).all() and abs(precision.mean() - 1) < ROUNDED, "its variances")
+        check(SMALLEST <= mean <= LARGEST, "its variances")
     variance = None
     if "worker_variance" in arrays:
         variance = vector(arrays, "worker_variance", n, unknown=True)
-        check(((variance > 0) | np.isnan(variance)).all(), "its variances")
+        fits = (variance >= SMALLEST) & (variance <= LARGEST)
+        check((fits | np.isnan(variance)).all(), "its variances")
     rows, missing, duplicates = (whole(about[name]) for name in ("rows", "missing", "duplicates"))
     check(max(len(given), missing, duplicates) <= rows, "its counts")
     kind = about["kind"]
