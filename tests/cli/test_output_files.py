@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -157,54 +160,55 @@ def test_a_command_that_is_ended_leaves_nothing(number: int) -> None:
     assert files() == before
 
 
+#: Commands with all files that they write.
+ALL = {
+    "estimate": "estimate answers.csv --method mean -o x.csv --workers y.parquet --answers z.json --report r.html "
+    "--save s.trueup",
+    "rank": "rank scores.csv --by model -o x.csv --differences y.parquet --judges-out z.json --report r.html",
+    "update": "update a.trueup more.csv --duplicates replace -o x.csv --workers y.csv --state-out s.trueup",
+    "on disk": "estimate answers.csv --engine disk --method mean -o x.parquet --workers y.csv --work-dir work",
+    "packed": "estimate packed.csv.gz --method mean -o x.csv --workers y.csv",
+    "sheet": "estimate sheet.xlsx --method mean -o x.csv --workers y.csv",
+    "text": "estimate latin.csv --encoding latin-1 --method mean -o x.csv --workers y.csv",
+}
+
+
 @pytest.mark.usefixtures("inputs")
-@pytest.mark.parametrize(
-    "line",
-    [
-        (
-            "estimate",
-            "answers.csv",
-            "-o",
-            "x.csv",
-            "--workers",
-            "y.csv",
-            "--save",
-            "s.trueup",
-            "--method",
-            "mean",
-        ),
-        (
-            "rank",
-            "scores.csv",
-            "--by",
-            "model",
-            "-o",
-            "x.csv",
-            "--differences",
-            "y.csv",
-            "--judges-out",
-            "z.json",
-        ),
-    ],
-    ids=lambda line: line[0],
-)
-def test_outputs_of_a_run_killed_at_any_step_are_all_old_or_all_new(line: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", ALL)
+def test_outputs_of_a_run_that_is_killed_are_all_old_or_all_new(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ALL[command].split()
+    text = Path("answers.csv").read_text(encoding="utf-8").replace("ann", "änn")
+    Path("latin.csv").write_text(text, encoding="latin-1")
+    Path("packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    if command == "sheet":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in csv.reader(text.splitlines()):
+            book.active.append(row)
+        book.save("sheet.xlsx")
+    monkeypatch.setenv("TMPDIR", str(Path.cwd()))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it is looked up again
     before = files()
-    printed(*line)
-    outputs = sorted(files() - before)
+    assert started(*line, TMPDIR=str(Path.cwd())).code == 0
+    outputs = sorted(name for name in files() - before if Path(name).is_file())
     new = {name: Path(name).read_bytes() for name in outputs}
-    old = {name: b"" if name.endswith("trueup") else b"old" for name in outputs}
+    old = {name: b"" if name.endswith(("trueup", "html")) else b"old" for name in outputs}
     states, moment, code = set(), 0, -signal.SIGKILL
     while code != 0:
-        moment += 1
+        moment += 25 if command == "on disk" else 3
         for name, content in old.items():
             Path(name).write_bytes(content)
-        code = started(*line, killed_at=moment).code
-        # Any run that writes here makes it whole.
-        printed("simulate", "-o", "next.csv", "--questions", "2", "--workers", "2")
-        Path("next.csv").unlink()
+        code = started(*line, killed_at=moment, TMPDIR=str(Path.cwd())).code
+        # Any run that writes here makes it whole, and one on disk removes what is left of others.
+        printed("simulate", "-o", "next.parquet", "--questions", "2", "--workers", "2")
+        printed(
+            "estimate", "next.parquet", "--engine", "disk", "-o", "last.parquet", "--method", "mean"
+        )
+        for name in ("next.parquet", "last.parquet"):
+            Path(name).unlink()
         found = {name: Path(name).read_bytes() for name in outputs}
         assert found in (old, new)
         states.add(found == new)
-        assert files() == before | set(outputs)
+        assert files() - {"work"} == before | set(outputs)
     assert states == {True, False}

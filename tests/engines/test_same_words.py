@@ -11,7 +11,7 @@ import trueup
 from trueup import TrueupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 pa = pytest.importorskip("pyarrow")
@@ -151,7 +151,7 @@ def saved(rows: Table, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark() -> Any:
     """Return a session."""
     pytest.importorskip("pyspark")
     from spark_session import session
@@ -202,7 +202,8 @@ def test_a_fault_is_said_in_the_same_words_on_spark(spark: Any, tmp_path: Path) 
     import trueup.spark
 
     differing = {}
-    for fault, (change, options, *words) in {**FAULTS, **ROWS}.items():
+    every: dict[str, tuple[Any, ...]] = {**FAULTS, **ROWS}
+    for fault, (change, options, *words) in every.items():
         path = saved(change(table()), tmp_path)
 
         def run(path: Path = path, options: dict[str, Any] = options) -> None:

@@ -96,7 +96,7 @@ def frame_of(values: Any, column: str, first: int = 0) -> Any:
     if isinstance(values, pl.Series):
         return pl.DataFrame({column: values.gather(rows), **columns})
     if isinstance(values, pa.Array):
-        return pa.table({column: values.take(pa.array(rows)), **columns})
+        return pa.table({column: values.take(rows), **columns})
     if isinstance(values, pd.Series):
         return pd.DataFrame({column: values.iloc[rows].reset_index(drop=True), **columns})
     return {column: values[rows], **columns}
@@ -117,7 +117,7 @@ def expected(values: Any) -> tuple[list[Any], str]:
 
 
 @pytest.mark.parametrize("column", OTHERS)
-@pytest.mark.parametrize("kind", {**IDS, **NOT_SAVED})
+@pytest.mark.parametrize("kind", [*IDS, *NOT_SAVED])
 def test_ids_come_back_as_they_went_in(kind: str, column: str, tmp_path: Path) -> None:
     values = {**IDS, **NOT_SAVED}[kind]
     est, wanted = trueup.estimate(frame_of(values, column)), expected(values)
@@ -159,7 +159,7 @@ SQL = {
 @pytest.mark.parametrize("column", OTHERS)
 @pytest.mark.parametrize("kind", SQL)
 def test_ids_of_a_database_come_back(kind: str, column: str, tmp_path: Path) -> None:
-    relation = duckdb.sql(
+    relation: Any = duckdb.sql(
         f"SELECT {SQL[kind]} AS {column}, 'x' || j AS {OTHERS[column]}, i + sin(i * 4 + j) AS answer "  # noqa: S608
         "FROM range(3) a(i), range(4) b(j)"
     )

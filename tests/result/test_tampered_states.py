@@ -93,7 +93,7 @@ def described(meta: Any, rng: np.random.Generator) -> None:
         if isinstance(meta[key], dict | list) and meta[key] and rng.random() < 0.9:
             meta = meta[key]
             continue
-        choices = (None, True, [], {}, *WHOLE, *TEXTS, *NUMBERS)
+        choices: tuple[Any, ...] = (None, True, [], {}, *WHOLE, *TEXTS, *NUMBERS)
         meta[key] = choices[int(rng.integers(len(choices)))]
         return
 
