@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import trueup
 from commands import files, need_cli, opened, printed, refusal, rows, write
 from processes import begin_command, started
+from trueup import disk
 from trueup.io.readers import streams
 
 need_cli()
@@ -133,6 +135,48 @@ def test_private_files_stay_private() -> None:
     assert {Path(name).stat().st_mode & 0o777 for name in ("o.csv", "p.html", "s.trueup")} == {
         0o600
     }
+
+
+def test_every_file_that_is_replaced_keeps_mode_and_owner() -> None:
+    lines = [
+        "simulate -o many.csv --truth-out truth.parquet --questions 9 --workers 5",
+        "simulate -o many.parquet --questions 9 --workers 5",
+        "estimate many.parquet --engine disk -o o.parquet --workers w.json --report r.html --answers x.csv",
+        "compare many.csv -o c.json",
+        "diagnose many.csv -o d.csv --report f.html --resamples 0",
+    ]
+    before = files()
+    for line in lines:
+        printed(*line.split())
+    est = trueup.estimate("many.csv")
+    est.report("page.html")
+    est.save("state.trueup")
+    outputs = sorted(files() - before)
+    assert len(outputs) == 12
+    for name in outputs:
+        Path(name).chmod(0o640)
+        if os.geteuid() == 0:
+            os.chown(name, 1234, 4321)
+    numbers = {(Path(name).stat().st_uid, Path(name).stat().st_gid) for name in outputs}
+    for name in outputs:
+        os.utime(name, (0, 0))
+    for line in lines:
+        printed(*line.split())
+    est.report("page.html")
+    est.save("state.trueup")
+    after = [Path(name).stat() for name in outputs]
+    assert all(each.st_mtime > 0 for each in after)  # all of them are new
+    assert {each.st_mode & 0o777 for each in after} == {0o640}
+    assert {(each.st_uid, each.st_gid) for each in after} == numbers
+
+
+def test_a_hard_link_to_what_is_read_on_disk_is_not_written() -> None:
+    printed("simulate", "-o", "many.parquet", "--questions", "9", "--workers", "5")
+    Path("linked.parquet").hardlink_to("many.parquet")
+    line = ("estimate", "many.parquet", "--engine", "disk", "-o", "linked.parquet")
+    assert '"linked.parquet" is used already' in refusal(*line)
+    with pytest.raises(trueup.TrueupError, match="is used already"):
+        disk.estimate("many.parquet", "linked.parquet")
 
 
 def test_a_pipe_that_nobody_writes_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
