@@ -128,6 +128,7 @@ def read_question_data(
     """Put together what is known of the questions."""
     m = answers.n_questions
     gold = vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
+    check(gold is None or not (np.abs(gold) > LARGEST_ANSWER).any(), "its known truths")
     groups = covariates = None
     if "group_of" in arrays:
         ids, codes = unpack("group", arrays), arrays["group_of"]
@@ -137,5 +138,6 @@ def read_question_data(
     if covariate_names is not None:
         names = tuple(texts(covariate_names))
         columns = [vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
+        check(all(np.abs(each).max() <= LARGEST_ANSWER for each in columns), "its covariates")
         covariates = Covariates(np.column_stack(columns), names)
     return QuestionData(groups, covariates, gold)
