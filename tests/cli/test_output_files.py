@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import signal
 import time
@@ -9,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import trueup
 from commands import files, need_cli, opened, printed, refusal, rows, write
 from processes import begin_command, started
+from trueup import disk
 from trueup.io.readers import streams
 
 need_cli()
@@ -133,6 +137,48 @@ def test_private_files_stay_private() -> None:
     }
 
 
+def test_every_file_that_is_replaced_keeps_mode_and_owner() -> None:
+    lines = [
+        "simulate -o many.csv --truth-out truth.parquet --questions 9 --workers 5",
+        "simulate -o many.parquet --questions 9 --workers 5",
+        "estimate many.parquet --engine disk -o o.parquet --workers w.json --report r.html --answers x.csv",
+        "compare many.csv -o c.json",
+        "diagnose many.csv -o d.csv --report f.html --resamples 0",
+    ]
+    before = files()
+    for line in lines:
+        printed(*line.split())
+    est = trueup.estimate("many.csv")
+    est.report("page.html")
+    est.save("state.trueup")
+    outputs = sorted(files() - before)
+    assert len(outputs) == 12
+    for name in outputs:
+        Path(name).chmod(0o640)
+        if os.geteuid() == 0:
+            os.chown(name, 1234, 4321)
+    numbers = {(Path(name).stat().st_uid, Path(name).stat().st_gid) for name in outputs}
+    for name in outputs:
+        os.utime(name, (0, 0))
+    for line in lines:
+        printed(*line.split())
+    est.report("page.html")
+    est.save("state.trueup")
+    after = [Path(name).stat() for name in outputs]
+    assert all(each.st_mtime > 0 for each in after)  # all of them are new
+    assert {each.st_mode & 0o777 for each in after} == {0o640}
+    assert {(each.st_uid, each.st_gid) for each in after} == numbers
+
+
+def test_a_hard_link_to_what_is_read_on_disk_is_not_written() -> None:
+    printed("simulate", "-o", "many.parquet", "--questions", "9", "--workers", "5")
+    Path("linked.parquet").hardlink_to("many.parquet")
+    line = ("estimate", "many.parquet", "--engine", "disk", "-o", "linked.parquet")
+    assert '"linked.parquet" is used already' in refusal(*line)
+    with pytest.raises(trueup.TrueupError, match="is used already"):
+        disk.estimate("many.parquet", "linked.parquet")
+
+
 def test_a_pipe_that_nobody_writes_to_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PATIENCE", 0.2)
     os.mkfifo("pipe.csv")
@@ -157,54 +203,51 @@ def test_a_command_that_is_ended_leaves_nothing(number: int) -> None:
     assert files() == before
 
 
+#: Commands with all files that they write.
+ALL = {
+    "estimate": "estimate answers.csv --method mean -o x.csv --workers y.parquet --answers z.json --report r.html "
+    "--save s.trueup",
+    "rank": "rank scores.csv --by model -o x.csv --differences y.parquet --judges-out z.json --report r.html",
+    "update": "update a.trueup more.csv --duplicates replace -o x.csv --workers y.csv --state-out s.trueup",
+    "on disk": "estimate answers.csv --engine disk --method mean -o x.parquet --workers y.csv --work-dir work",
+    "packed": "estimate packed.csv.gz --method mean -o x.csv --workers y.csv",
+    "sheet": "estimate sheet.xlsx --method mean -o x.csv --workers y.csv",
+    "text": "estimate latin.csv --encoding latin-1 --method mean -o x.csv --workers y.csv",
+}
+
+
 @pytest.mark.usefixtures("inputs")
-@pytest.mark.parametrize(
-    "line",
-    [
-        (
-            "estimate",
-            "answers.csv",
-            "-o",
-            "x.csv",
-            "--workers",
-            "y.csv",
-            "--save",
-            "s.trueup",
-            "--method",
-            "mean",
-        ),
-        (
-            "rank",
-            "scores.csv",
-            "--by",
-            "model",
-            "-o",
-            "x.csv",
-            "--differences",
-            "y.csv",
-            "--judges-out",
-            "z.json",
-        ),
-    ],
-    ids=lambda line: line[0],
-)
-def test_outputs_of_a_run_killed_at_any_step_are_all_old_or_all_new(line: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", ALL)
+def test_outputs_of_a_run_that_is_killed_are_all_old_or_all_new(command: str) -> None:
+    line = ALL[command].split()
+    text = Path("answers.csv").read_text(encoding="utf-8").replace("ann", "änn")
+    Path("latin.csv").write_text(text, encoding="latin-1")
+    Path("packed.csv.gz").write_bytes(gzip.compress(text.encode()))
+    if command == "sheet":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in csv.reader(text.splitlines()):
+            book.active.append(row)
+        book.save("sheet.xlsx")
+    here = str(Path.cwd())
     before = files()
-    printed(*line)
-    outputs = sorted(files() - before)
+    assert started(*line, TMPDIR=here).code == 0
+    outputs = sorted(name for name in files() - before if Path(name).is_file())
     new = {name: Path(name).read_bytes() for name in outputs}
-    old = {name: b"" if name.endswith("trueup") else b"old" for name in outputs}
+    old = {name: b"" if name.endswith(("trueup", "html")) else b"old" for name in outputs}
     states, moment, code = set(), 0, -signal.SIGKILL
     while code != 0:
-        moment += 1
+        moment += 25 if command == "on disk" else 3
         for name, content in old.items():
             Path(name).write_bytes(content)
-        code = started(*line, killed_at=moment).code
-        # Any run that writes here makes it whole.
-        printed("simulate", "-o", "next.csv", "--questions", "2", "--workers", "2")
-        Path("next.csv").unlink()
+        code = started(*line, killed_at=moment, TMPDIR=here).code
+        # Any run that writes here makes it whole, and one on disk removes what is left of others.
+        printed("simulate", "-o", "next.parquet", "--questions", "2", "--workers", "2")
+        more = "estimate next.parquet --engine disk -o last.parquet --method mean"
+        assert started(*more.split(), TMPDIR=here).code == 0
+        for name in ("next.parquet", "last.parquet"):
+            Path(name).unlink()
         found = {name: Path(name).read_bytes() for name in outputs}
         assert found in (old, new)
         states.add(found == new)
-        assert files() == before | set(outputs)
+        assert files() - {"work"} == before | set(outputs)
     assert states == {True, False}

@@ -83,7 +83,8 @@ def test_exact_names_come_before_others() -> None:
 
 def test_names_of_ids_come_after_names() -> None:
     columns = table("clip", "rater", "score", clip_id=[7] * 4, rater_id=[7] * 4)
-    assert read_frame(columns).names == (("clip",), "rater")
+    names = read_frame(columns).names
+    assert (names.question, names.worker) == (("clip",), "rater")
 
 
 def test_two_columns_that_compete_are_an_error_that_names_both() -> None:

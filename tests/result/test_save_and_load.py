@@ -614,6 +614,36 @@ def _count(name: str) -> Callable[[dict[str, Any], dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (_put("bias.value", np.inf), "holds no numbers"),
+        (_put("bias.std_error", -1.0), "its biases"),
+        (_put("gold", -3.0), "its known truths"),
+        (_put("gold", 1e300), "its known truths"),
+        (_put("precision", 1e200), "its variances"),
+        (_put("precision", 9.0), "its variances"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_what_a_full_state_cannot_say_is_refused(
+    change: Callable[[dict[str, Any], dict[str, Any]], None], says: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    frame: dict[str, Any] = frame_of(list(range(12)))
+    frame["answer"] = np.exp(rng.normal(size=24))
+    frame["se2"] = rng.uniform(0.5, 2.0, 24)
+    options: dict[str, Any] = {"transform": "log", "gold": {0: 1.0}, "answer_variance": "se2"}
+    est = estimate(frame, "crh", bias=True, **options)
+    content = est.save(tmp_path / "good.trueup").read_bytes()
+    path = tmp_path / "bad.trueup"
+    path.write_bytes(rebuilt(content, lambda *_: None))
+    load(path)
+    path.write_bytes(rebuilt(content, change))
+    with pytest.raises(TrueupError, match=f"damaged or no state of trueup .*{says}"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
         (_put("question.variance", -1.0), "its variances"),
         (_put("worker.variance", -1.0), "its variances"),
         (_put("worker.noise", -1.0), "its variances"),

@@ -65,11 +65,27 @@ ITEM_NAMES = (*KNOWN_NAMES["question"], "prompt")
 NOUNS = {"question": "questions", "worker": "workers", "answer": "answers"}
 
 
+#: Types of DuckDB that a frame of another library cannot hold as they are.
+SQL_TYPES = (
+    "BIGNUM", "BIT", "HUGEINT", "INTERVAL", "JSON", "TIME WITH TIME ZONE", "UHUGEINT", "UUID", "VARINT",
+)  # fmt: skip
+
+
+def is_sql_type(name: object) -> bool:
+    """Tell whether this is one of those types, or one of a list of words: nothing else is put into a statement."""
+    words = r"ENUM\('(?:[^']|'')*'(?:, '(?:[^']|'')*')*\)"
+    return isinstance(name, str) and (
+        name in SQL_TYPES or re.fullmatch(words, name, re.DOTALL) is not None
+    )
+
+
 class IdNames(NamedTuple):
     """What the caller calls questions and workers: the columns that hold their ids, in results too."""
 
     question: tuple[str, ...] = ("question",)
     worker: str = "worker"
+    #: Types of a database that its frames have and no other library, by column.
+    sql_types: tuple[tuple[str, str], ...] = ()
 
     @property
     def question_title(self) -> str:

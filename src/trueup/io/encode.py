@@ -7,6 +7,7 @@ each was first seen in, so that ids can later be taken from the caller's own col
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 WIDEST_RANGE = 4
 #: Rows that are worth two threads.
 MANY = 1 << 19
+# Types of times and durations, whatever their library.
+MOMENTS = re.compile(r"time|date|duration|interval", re.IGNORECASE)
 
 
 class Encoded(NamedTuple):
@@ -90,10 +93,7 @@ def encode(
     try:
         raw = _RAW[library(series)](series)
     except TypeError as error:
-        raise AnswersError(
-            f"Column {quoted(column)}: holds {quoted(dtype_name(series))} values, of which some "
-            "cannot be told apart as ids. Turn them into text or numbers."
-        ) from error
+        raise no_ids(column, dtype_name(series)) from error
     encoded = _compact(raw, keep)
     if not by_id:
         return encoded
@@ -101,6 +101,29 @@ def encode(
     rank = np.full(encoded.n + 1, -1, dtype=encoded.codes.dtype)
     rank[order] = np.arange(encoded.n)
     return Encoded(rank[encoded.codes], encoded.n, encoded.first_rows[order])
+
+
+def check_distinct(values: Series, column: str) -> None:
+    """Check that ids of a type with more digits than Python knows are told apart by Python, too.
+
+    Times of nanoseconds, for example, would become one time, and those after the year 9999 none at all.
+    """
+    if not MOMENTS.search(dtype_name(values)):
+        return
+    try:
+        fine = len(set(to_list(values))) == len(values)
+    except (TypeError, ValueError, OverflowError):
+        fine = False
+    if not fine:
+        raise no_ids(column, dtype_name(values))
+
+
+def no_ids(column: str, kind: str) -> AnswersError:
+    """Build the error about values of a type that cannot be ids."""
+    return AnswersError(
+        f"Column {quoted(column)}: holds {quoted(kind)} values, of which some "
+        "cannot be told apart as ids. Turn them into text or numbers."
+    )
 
 
 def _compact(raw: _Raw, keep: NDArray[np.bool_] | None) -> Encoded:
@@ -281,6 +304,8 @@ def _from_numpy(series: Series) -> _Raw:
             return _from_floats(series)
         case "m" | "M":
             return _from_integers(series.view(np.int64), np.isnat(series))
+        case "V":
+            raise TypeError
         case _:
             return _from_objects(to_list(series))
 

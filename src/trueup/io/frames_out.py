@@ -48,7 +48,13 @@ def make_frame(
     if kind == "duckdb":
         # The relation keeps the table alive, and the default connection is never closed by us.
         table = make_frame("pyarrow", columns, null_columns=null_columns)
-        return import_module("duckdb").from_arrow(table)
+        for name in dict(names.sql_types) if names is not None else ():
+            place = table.schema.get_field_index(name)
+            if place >= 0:  # as text: its decimal numbers may have more digits than DuckDB takes
+                values = table.column(place)
+                plain = str(values.type).startswith("decimal")
+                table = table.set_column(place, name, values.cast("string") if plain else values)
+        return _typed(import_module("duckdb").from_arrow(table), names)
     if kind not in ("pandas", "polars", "pyarrow"):
         kind = _installed()
     native = {
@@ -59,6 +65,18 @@ def make_frame(
         return native
     module = import_module(kind)
     return module.table(native) if kind == "pyarrow" else module.DataFrame(native)
+
+
+def _typed(relation: Any, names: IdNames | None) -> Any:
+    """Give the columns of a relation the types of a database that Arrow does not have."""
+    types = {} if names is None else dict(names.sql_types)
+    if types.keys().isdisjoint(relation.columns):
+        return relation
+    parts = []
+    for name in relation.columns:
+        column = '"' + name.replace('"', '""') + '"'
+        parts.append(f"CAST({column} AS {types[name]}) AS {column}" if name in types else column)
+    return relation.project(", ".join(parts))
 
 
 def named(columns: Mapping[str, Column], names: IdNames) -> dict[str, Column]:

@@ -12,6 +12,7 @@ import datetime as dt
 import decimal
 import sys
 import uuid
+import zoneinfo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ import numpy as np
 from trueup.core.sampling import letters_of
 from trueup.errors import TrueupError, quoted
 from trueup.io.archive import check
-from trueup.io.series import array_of, library, to_list
+from trueup.io.id_types import categories_of, retyped, times_of, type_of
+from trueup.io.series import array_of, concat, dtype_name, library, to_list
 from trueup.io.table import CompositeIds, Ids, concatenated
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ def joined(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
         return found
     known, more = plain(old), plain(new)
     known_is, more_is = _kind(known), _kind(more)
+    alike = library(old.values), dtype_name(old.values)
+    typed = alike[0] != "numpy" and alike == (library(new.values), dtype_name(new.values))
     if known_is != more_is:
         fitting = _fitting(known, more)
         if fitting is None:
@@ -92,7 +96,9 @@ def joined(old: Ids, new: Ids, argument: str) -> tuple[Ints, Ids]:
     fresh = np.flatnonzero(code < 0)
     code[fresh] = len(known) + np.arange(len(fresh))
     if not len(fresh):
-        return code, Ids(known)
+        return code, old if typed else Ids(known)
+    if typed:
+        return code, Ids(concat(old.values, new.take(fresh).values))
     both = np.concatenate([known, more[fresh]])
     if both.dtype.kind != known.dtype.kind:
         # Signed and unsigned integers, for example, have no common type that holds them all.
@@ -197,13 +203,33 @@ def _index(known: NDArray[Any], more: NDArray[Any]) -> Ints:
 
 # -- saving --------------------------------------------------------------------------------------------------
 
+
+def _time_text(time: dt.datetime) -> str:
+    """Write a time with its zone by name, where that has one: an offset alone would be another zone."""
+    zone = getattr(time.tzinfo, "key", None)
+    return (
+        time.isoformat()
+        if zone is None
+        else f"{time.replace(tzinfo=None).isoformat()}/{time.fold}/{zone}"
+    )
+
+
+def _time_of(text: str) -> dt.datetime:
+    time, *zone = text.split("/", 2)
+    found = dt.datetime.fromisoformat(time)
+    if not zone:
+        return found
+    fold, key = zone
+    return found.replace(tzinfo=zoneinfo.ZoneInfo(key), fold=int(fold))
+
+
 _TYPES: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "text": (str, str, str),
     "int": (int, str, int),
     "float": (float, float.hex, float.fromhex),
     "bool": (bool, str, {"True": True, "False": False}.__getitem__),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
-    "time": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "time": (dt.datetime, _time_text, _time_of),
     "bytes": (bytes, bytes.hex, bytes.fromhex),
     "decimal": (decimal.Decimal, str, decimal.Decimal),
     "uuid": (uuid.UUID, str, uuid.UUID),
@@ -224,7 +250,8 @@ def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
         letters, borders = found
         here = letters[borders[0] : borders[-1]]
         return {f"{name}.text": here, f"{name}.ends": borders[1:] - borders[0]}
-    array = plain(ids)
+    times = times_of(ids)
+    array = plain(ids) if times is None else times
     if array.dtype.kind in KINDS:
         return {name: array.astype(array.dtype.newbyteorder("="))}
     values = array.tolist()
@@ -250,11 +277,37 @@ def pack(name: str, ids: Ids) -> dict[str, NDArray[Any]]:
         members[f"{name}.types"] = tag
         back = unpack(name, members).tolist()
         for before, after in zip(values, back, strict=True):
-            if before != after:
+            zones = getattr(before, "tzinfo", None), getattr(after, "tzinfo", None)
+            if before != after or str(zones[0]) != str(zones[1]):
                 raise TrueupError(
                     f"save: the {name} id {quoted(before)} cannot be kept in a file as it is. Make it text."
                 )
     return members
+
+
+def pack_types(name: str, ids: Ids) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+    """Return the type of each column of ids in its library, and members of an archive with the categories."""
+    columns = ids.columns if isinstance(ids, CompositeIds) else (ids,)
+    members: dict[str, NDArray[Any]] = {}
+    for number, column in enumerate(columns):
+        categories = categories_of(column)
+        if categories is not None:
+            members |= pack(f"{name}-{number}.categories", categories)
+    return [type_of(column) for column in columns], members
+
+
+def unpack_types(name: str, types: Any, ids: Ids, members: Mapping[str, NDArray[Any]]) -> Ids:
+    """Give ids the types that `pack_types` packed."""
+    if types is None:
+        return ids
+    columns = ids.columns if isinstance(ids, CompositeIds) else (ids,)
+    check(isinstance(types, list) and len(types) == len(columns), "the types of its ids")
+    typed = []
+    for number, (column, about) in enumerate(zip(columns, types, strict=True)):
+        part = f"{name}-{number}.categories"
+        known = any(member.startswith(part) for member in members)
+        typed.append(retyped(column, about, unpack(part, members) if known else None))
+    return CompositeIds(typed, ids.codes) if isinstance(ids, CompositeIds) else typed[0]
 
 
 def unpack(name: str, members: Mapping[str, NDArray[Any]]) -> Ids:
@@ -319,6 +372,7 @@ def _texts_of(letters: NDArray[np.uint8], ends: Ints) -> Any:
 
 
 def _distinct(array: NDArray[Any], name: str) -> Ids:
+    check(array.dtype.kind not in "fM" or (array == array).all(), f"ids of {name}")
     several = len(np.unique(array)) if array.dtype.kind != "O" else len(set(array.tolist()))
     check(several == len(array), f"ids of {name} are not distinct")
     return Ids(array)

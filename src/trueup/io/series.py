@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from trueup.core.libraries import loaded
-from trueup.errors import AnswersError
+from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,12 +65,33 @@ def to_list(series: Series) -> list[object]:
             try:
                 return list(series.to_pylist())
             except UnicodeDecodeError as error:
-                raise AnswersError("holds text that is not UTF-8. Write the file again.") from error
+                raise AnswersError(
+                    "holds text that is not UTF-8. Write it again as UTF-8."
+                ) from error
         case "numpy" if series.dtype.kind in "mM":
             # tolist() turns nanosecond times into bare integers.
             return list(series)
         case _:
             return list(series.tolist())
+
+
+def check_text(column: str, values: Series) -> Series:
+    """Return a column of pyarrow, whose text must be UTF-8: only then are there letters for what is in it."""
+    types = sys.modules["pyarrow"].types
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        try:
+            values.validate(full=True)
+        except ValueError as error:  # of pyarrow as well
+            raise not_utf8(column) from error
+    return values
+
+
+def not_utf8(column: str) -> AnswersError:
+    """Build the error about text that cannot be read."""
+    return AnswersError(
+        f"Column {quoted(column)}: holds text that is not UTF-8. Write it again as UTF-8."
+    )
 
 
 def array_of(values: list[object]) -> Series:
@@ -91,7 +112,7 @@ def concat(first: Series, second: Series) -> Series:
     if kind == library(second) and dtype_name(first) == dtype_name(second):
         match kind:
             case "pandas":
-                return sys.modules["pandas"].concat([first, second], ignore_index=True)
+                return _concat_pandas(first, second)
             case "polars":
                 return sys.modules["polars"].concat([first, second])
             case "pyarrow":
@@ -101,6 +122,16 @@ def concat(first: Series, second: Series) -> Series:
             case _:
                 return np.concatenate([first, second])
     return array_of([*to_list(first), *to_list(second)])
+
+
+def _concat_pandas(first: Series, second: Series) -> Series:
+    pandas = sys.modules["pandas"]
+    if isinstance(first.dtype, pandas.CategoricalDtype):
+        try:
+            return pandas.Series(pandas.api.types.union_categoricals([first, second]))
+        except TypeError:  # ordered ones, and categories of other types
+            pass
+    return pandas.concat([first, second], ignore_index=True)
 
 
 def _chunks(series: Series) -> list[Any]:
@@ -137,7 +168,12 @@ def _sort_natively(series: Series) -> NDArray[np.integer[Any]] | None:
             if types.is_dictionary(series.type):
                 series = series.cast(series.type.value_type)
             kind = series.type
-            if types.is_string(kind) or types.is_large_string(kind) or types.is_primitive(kind):
+            simple = (
+                types.is_primitive(kind)
+                and not types.is_float16(kind)
+                and not types.is_interval(kind)
+            )
+            if types.is_string(kind) or types.is_large_string(kind) or simple:
                 return arrow_to_numpy(import_module("pyarrow.compute").sort_indices(series))
         case "pandas" if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
             return np.argsort(series.to_numpy(), kind="stable")

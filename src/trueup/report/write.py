@@ -20,7 +20,7 @@ from trueup.report.sections.prior import prior_section
 from trueup.report.sections.report_data import ReportData, one_line
 from trueup.report.sections.second_step import second_step_section
 from trueup.report.sections.suspicious import suspicious_section
-from trueup.report.sections.truth import check_truth, truth_section
+from trueup.report.sections.truth import known_truths, truth_section
 from trueup.report.sections.truth_interval import truth_interval_section
 from trueup.report.sections.truth_reach import TruthReach
 from trueup.report.sections.worker_rows import WorkerRows
@@ -55,9 +55,10 @@ def write_report(
         Unit of the answers, such as "cm", shown with estimates, on axes and with widths.
     command : str, optional
         The command line to show as the way to reproduce the estimate; default: a Python call.
-    truth : array, optional
-        True value of each question in the order of `estimate.questions`, NaN where unknown, to show errors and
-        coverage.
+    truth : mapping, frame, path, str or array, optional
+        Known truths of some questions, as for `gold`, to show errors and coverage: question -> truth, a frame or file,
+        a column of the file of answers, or one number per question in the order of `estimate.questions`, NaN where
+        unknown.
     force : bool
         Replace a file that is no page of trueup, too.
 
@@ -73,7 +74,7 @@ def write_report(
         check_page(Path(path))  # before all that takes time
     problem = estimate.problem
     title, unit = one_line("title", title), one_line("unit", unit)
-    data = ReportData(estimate, check_truth(truth, problem.n_questions), unit)
+    data = ReportData(estimate, known_truths(estimate, truth), unit)
     workers = WorkerRows(estimate, data.worker_table)
     how_far, first = truth_interval_section(data), TruthReach(data).is_target
     sections = [

@@ -218,7 +218,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         size = {"value": n, "std_error": n}
         biases = Biases(
             **{
-                name: vector(arrays, f"bias.{name}", size.get(name, 1), open_end=True)
+                name: vector(arrays, f"bias.{name}", size.get(name, 1), open_end=name != "value")
                 for name in BIASES
             }
         )
@@ -247,6 +247,7 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
     for column, name in COLUMNS.items():
         kept[name] = columns[column]
     if data.gold is not None:
+        check(not state.scale.unfit_truths(data.gold).any(), "its known truths")
         kept[vectors.GOLD], kept[vectors.SCALED_GOLD] = (
             data.gold,
             state.scale.forward_truths(data.gold),

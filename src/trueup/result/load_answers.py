@@ -12,9 +12,10 @@ from trueup.answers.build import centred_values
 from trueup.answers.merge import FRAMES
 from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
+from trueup.core.parameters import LARGEST, SMALLEST
 from trueup.io.archive import check, printable, texts, vector, whole
-from trueup.io.columns import IdNames, check_titles
-from trueup.io.plain_ids import unpack
+from trueup.io.columns import IdNames, check_titles, is_sql_type
+from trueup.io.plain_ids import unpack, unpack_types
 from trueup.io.question_data import Covariates, Labels, QuestionData
 from trueup.io.readers.answer_column import LARGEST_ANSWER
 from trueup.io.table import CompositeIds
@@ -29,13 +30,19 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
+#: How far the mean of relative precisions may be from 1, as they were rounded.
+ROUNDED = 1e-6
 #: What else answers may have come from.
 OTHERS = ("array", "matrix", "file", "other")
 
 
 def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers:
     """Put the answers together again; whatever cannot be true of answers is damage."""
-    questions, workers = unpack("question", arrays), unpack("worker", arrays)
+    types = about.get("types") or {}
+    questions, workers = (
+        unpack_types(part, types.get(part), unpack(part, arrays), arrays)
+        for part in ("question", "worker")
+    )
     m, n = len(questions), len(workers)
     check(m > 0 and n > 0, "there are no answers")
     counts, worker = arrays["counts"], arrays["workers"]
@@ -53,11 +60,13 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
     precision, mean = None, float(about["answer_variance"])
     if "precision" in arrays:
         precision = vector(arrays, "precision", len(worker))
-        check((precision > 0).all() and 0 < mean < np.inf, "its variances")
+        check((precision > 0).all() and abs(precision.mean() - 1) < ROUNDED, "its variances")
+        check(SMALLEST <= mean <= LARGEST, "its variances")
     variance = None
     if "worker_variance" in arrays:
         variance = vector(arrays, "worker_variance", n, unknown=True)
-        check(((variance > 0) | np.isnan(variance)).all(), "its variances")
+        fits = (variance >= SMALLEST) & (variance <= LARGEST)
+        check((fits | np.isnan(variance)).all(), "its variances")
     rows, missing, duplicates = (whole(about[name]) for name in ("rows", "missing", "duplicates"))
     check(max(len(given), missing, duplicates) <= rows, "its counts")
     kind = about["kind"]
@@ -81,27 +90,29 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
             n_rows=rows,
             n_missing=missing,
             n_duplicates=duplicates,
-            names=_names(about.get("names"), questions),
-            unanswered=_unanswered(arrays, questions),
+            names=_names(about, questions),
+            unanswered=_unanswered(arrays, questions, types.get("question")),
         ),
     )
 
 
 def _names(about: Any, questions: Ids) -> IdNames:
     """Return what questions and workers are called; states of older versions do not say."""
-    names = IdNames()
-    if about is not None:
-        names = IdNames(tuple(texts(about["question"])), printable(about["worker"]))
+    names, given, types = IdNames(), about.get("names"), about.get("sql_types") or {}
+    check(all(map(is_sql_type, types.values())), "the types of its ids")
+    if given is not None:
+        titles = tuple(texts(given["question"])), printable(given["worker"])
+        names = IdNames(*titles, sql_types=tuple(types.items()))
     columns = len(questions.columns) if isinstance(questions, CompositeIds) else 1
     check(len(names.question) == columns, "the names of its columns")
     check_titles(names)
     return names
 
 
-def _unanswered(arrays: Arrays, questions: Ids) -> Ids | None:
+def _unanswered(arrays: Arrays, questions: Ids, types: Any) -> Ids | None:
     if not any(name.startswith("unanswered") for name in arrays):
         return None
-    ids = unpack("unanswered", arrays)
+    ids = unpack_types("question", types, unpack("unanswered", arrays), arrays)
     check(bool((questions.index_of(ids) < 0).all()), "the questions without answers")
     return ids
 
@@ -117,6 +128,7 @@ def read_question_data(
     """Put together what is known of the questions."""
     m = answers.n_questions
     gold = vector(arrays, "gold", m, unknown=True) if "gold" in arrays else None
+    check(gold is None or not (np.abs(gold) > LARGEST_ANSWER).any(), "its known truths")
     groups = covariates = None
     if "group_of" in arrays:
         ids, codes = unpack("group", arrays), arrays["group_of"]
@@ -126,5 +138,6 @@ def read_question_data(
     if covariate_names is not None:
         names = tuple(texts(covariate_names))
         columns = [vector(arrays, f"covariate.{number}", m) for number in range(len(names))]
+        check(all(np.abs(each).max() <= LARGEST_ANSWER for each in columns), "its covariates")
         covariates = Covariates(np.column_stack(columns), names)
     return QuestionData(groups, covariates, gold)

@@ -13,7 +13,7 @@ from trueup.core.parameters import yes_or_no
 from trueup.errors import TrueupError, option
 from trueup.io.archive import write_archive
 from trueup.io.outputs import check_state
-from trueup.io.plain_ids import pack
+from trueup.io.plain_ids import pack, pack_types
 from trueup.io.table import Pseudonyms
 from trueup.pipeline.solution import COLUMNS
 from trueup.request import PLAN, READING
@@ -43,6 +43,11 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
     aggregate, answers, plan = est.aggregate, state.answers, state.request.plan
     variance, variance_array = _variance(plan.variance)
     covariates = state.data.covariates
+    types: dict[str, Any] = {}
+    categories: dict[str, NDArray[Any]] = {}
+    for part, ids in (("question", answers.question_ids), ("worker", answers.worker_ids)):
+        types[part], members = pack_types(part, ids)
+        categories |= members
     meta = {
         "trueup": __version__,
         "answers": {
@@ -52,6 +57,8 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
             "missing": answers.n_missing,
             "duplicates": answers.n_duplicates,
             "names": {"question": list(answers.names.question), "worker": answers.names.worker},
+            "types": types,
+            "sql_types": dict(answers.names.sql_types),
         },
         "plan": {
             **{name: written(name, getattr(plan, name)) for name in PLAN if name != "threads"},
@@ -88,6 +95,7 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
         **_data_arrays(state.data),
         **_result_arrays(est),
         **variance_array,
+        **categories,
     }
     return write_archive(path, FORMAT, VERSION, meta, arrays)
 

@@ -17,6 +17,7 @@ from trueup.io.readers.join import check_one_format, promoted_type
 from trueup.io.readers.parquet import explained
 from trueup.io.readers.source import label_of
 from trueup.io.readers.streams import STDIN
+from trueup.io.series import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -164,6 +165,8 @@ class ParquetFile(File):
                     raise explained(error) from error
                 if batch is None:
                     return
+                for name in columns:
+                    check_text(name, batch.column(name))
                 yield batch.select(list(columns))
 
     def sample(self, column: str, places: int, limits: Limits) -> list[Any]:
@@ -177,7 +180,11 @@ class ParquetFile(File):
             with self._open(metadata=self.metadata) as file:
                 for group in range(0, groups, step):
                     parts = file.iter_batches(EACH, row_groups=[group], columns=[column])
-                    found.extend(part.column(0) for part in [next(parts, None)] if part is not None)
+                    part = next(parts, None)
+                    if part is not None:
+                        found.append(check_text(column, part.column(0)))
+        except AnswersError:
+            raise
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             raise explained(error) from error
         return found

@@ -173,7 +173,7 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
     if not len(read.workers):
         dropped = read.n_missing + read.malformed.count
         found = (
-            f"all {counted(dropped, 'value')} are missing or cannot be used"
+            f"all {counted(dropped, 'value')} are missing{' or cannot be used' * bool(read.malformed.count)}"
             if dropped
             else "the table has 0 rows"
         )

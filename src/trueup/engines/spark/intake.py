@@ -19,12 +19,14 @@ from trueup.engines import vectors
 from trueup.engines.spark.question_data import SparkQuestionData
 from trueup.errors import MOST_ROWS, AnswersError, listing, option, quoted
 from trueup.io.columns import check_titles, choose
+from trueup.io.encode import no_ids
 from trueup.io.number_advice import advise
 from trueup.io.number_text import MISSING_TEXTS
 from trueup.io.numbers import or_other_column
 from trueup.io.question_data.match import unusable
 from trueup.io.read_options import check_reading
 from trueup.io.readers.answer_column import LARGEST_ANSWER
+from trueup.io.series import not_utf8
 from trueup.io.table import Ids, Table
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ MISSING_TEXT = rf"(?iU)\A\s*({'|'.join(map(re.escape, MISSING_TEXTS))})\s*\z"
 LOOKED_AT = 1000
 # Groups of which the driver can know the labels.
 MOST_LABELS = 1 << 20
+# How columns begin that tell of texts that are not UTF-8.
+NO_TEXT = "no_text_"
 # Columns of the table of answers; groups, covariates and truths have the names of their vectors.
 QUESTION, WORKER, ANSWER, VARIANCE, KNOWN = "question", "worker", "answer", "variance", "known"
 
@@ -120,6 +124,9 @@ def check_rows(frame: DataFrame, read: ReadOptions, columns: QuestionColumns) ->
     }
     table = _table(frame, roles, numbers, columns.groups, rules.writing)
     counts = _count(table, numbers, rules.valid)
+    for number, name in enumerate(_texts(frame, roles, numbers, columns.groups)):
+        if any(counts[f"{NO_TEXT}{number}"].to_pylist()):
+            raise not_utf8(name)
     _check(frame, roles, numbers, counts, rules)
     if columns.groups is not None:
         question_data = question_data._replace(labels=_labels(table, columns.groups))
@@ -140,17 +147,32 @@ def _table(
     groups: str | None,
     writing: Writing,
 ) -> DataFrame:
-    """Select ids, labels and numbers, and whether what stands for a number is none."""
+    """Select ids, labels and numbers, whether what stands for a number is none, and whether texts are not UTF-8."""
+    from pyspark.sql import functions
+
     columns = [
-        _id(frame, roles.one_question, QUESTION).alias(QUESTION),
-        _id(frame, roles.worker, WORKER).alias(WORKER),
+        _id(frame, roles.one_question).alias(QUESTION),
+        _id(frame, roles.worker).alias(WORKER),
     ]
     for part, name in numbers.items():
         value, bad = _number(frame, name, part, writing)
         columns += [value.alias(part), bad.alias(f"bad_{part}")]
     if groups is not None:
         columns.append(_label(frame, groups).alias(vectors.GROUP))
+    for number, name in enumerate(_texts(frame, roles, numbers, groups)):
+        letters = _column(name).cast("string")
+        columns.append((~functions.is_valid_utf8(letters)).alias(f"{NO_TEXT}{number}"))
     return frame.select(*columns)
+
+
+def _texts(
+    frame: DataFrame, roles: Roles, numbers: Mapping[str, str], groups: str | None
+) -> list[str]:
+    """Return the columns of text that are read."""
+    from pyspark.sql import types
+
+    names = dict.fromkeys([roles.one_question, roles.worker, *numbers.values(), groups])
+    return [name for name in names if name and isinstance(_type_of(frame, name), types.StringType)]
 
 
 def _column(name: str) -> Column:
@@ -163,7 +185,7 @@ def _type_of(frame: DataFrame, name: str) -> Any:
     return next(each.dataType for each in frame.schema.fields if each.name == name)
 
 
-def _id(frame: DataFrame, name: str, argument: str) -> Column:
+def _id(frame: DataFrame, name: str) -> Column:
     """Return a column of ids, null where there is none."""
     from pyspark.sql import functions, types
 
@@ -178,17 +200,14 @@ def _id(frame: DataFrame, name: str, argument: str) -> Column:
     plain_types = (types.NumericType, types.BooleanType, *times)
     if isinstance(kind, plain_types):
         return _column(name)
-    raise AnswersError(
-        f"Column {quoted(name)}: holds {quoted(kind.simpleString())} values, which cannot be told "
-        f'apart as ids. Turn them into text or numbers, or pass {argument}="other_column".'
-    )
+    raise no_ids(name, kind.simpleString())
 
 
 def _label(frame: DataFrame, name: str) -> Column:
     """Return a column of labels, null where there is none: NaN and blank text are none."""
     from pyspark.sql import functions, types
 
-    label = _id(frame, name, "groups")
+    label = _id(frame, name)
     if isinstance(_type_of(frame, name), types.StringType):
         return functions.when(label.rlike(r"(?U)\S"), label)
     return label
@@ -255,6 +274,8 @@ def _count(table: DataFrame, numbers: Mapping[str, str], valid: tuple[float, flo
             functions.count_if(table[f"bad_{part}"]).alias(f"bad_{part}"),
             functions.count_if(functions.abs(table[part]) == float("inf")).alias(f"inf_{part}"),
         ]
+    no_texts = [name for name in table.columns if name.startswith(NO_TEXT)]
+    counts += [functions.count_if(table[name]).alias(name) for name in no_texts]
     if valid is not None:
         outside = (table[ANSWER] < valid[0]) | (table[ANSWER] > valid[1])
         counts.append(functions.count_if(outside).alias("outside"))
@@ -351,7 +372,7 @@ def _unusable(
 
     value, bad = _number(frame, name, part, writing)
     rows = frame.where(bad | (functions.abs(value) > LARGEST_ANSWER)).select(
-        _id(frame, roles.one_question, QUESTION).alias(QUESTION), _column(name).alias("value")
+        _id(frame, roles.one_question).alias(QUESTION), _column(name).alias("value")
     )
     row = rows.orderBy(QUESTION).limit(1).collect()[0]
     argument = "gold" if part == vectors.GOLD else "covariates"

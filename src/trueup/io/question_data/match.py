@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -183,6 +183,9 @@ def _no_match(keys: list[object], questions: Questions) -> AnswersError:
         advice = "They differ in spaces or capitals: write them alike."
     else:
         advice = "Use the ids of the question column."
+    shown = questions.question_ids
+    if isinstance(shown, Ids):  # others are in this order
+        ids = shown.tolist(shown.sort_order()[:SHOWN])
     return AnswersError(
         "found no question that is in the answers. It has "
         f"{listing(keys[:SHOWN], SHOWN)}, the answers have {listing(ids[:SHOWN], SHOWN)}. {advice}"
@@ -277,10 +280,17 @@ def one_number(values: Floats, question: Indices, n_questions: int) -> tuple[Flo
     return number, int(np.argmax(differs)) if differs.any() else None
 
 
+def _in_order(value: object) -> tuple[str, Any]:
+    plain = isinstance(value, int | float | str)
+    return type(value).__name__, value if plain else str(value)
+
+
 def two_values(question: object, what: str, pair: tuple[object, object]) -> AnswersError:
     """Build the error for a question with two different labels or numbers."""
+    # In one order, as rows of a cluster have none.
+    first, second = sorted(pair, key=_in_order)
     return AnswersError(
-        f"question {quoted(question)} has two {what}, {quoted(pair[0])} and {quoted(pair[1])}. Give one per question."
+        f"question {quoted(question)} has two {what}, {quoted(first)} and {quoted(second)}. Give one per question."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup.errors import AnswersError, bad_rows, option, quoted
 from trueup.io.columns import check_titles, find_gold_column
-from trueup.io.encode import encode
+from trueup.io.encode import check_distinct, encode
 from trueup.io.numbers import to_numbers
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules, SetAside
 from trueup.io.readers.row_filter import keep_rows
@@ -268,7 +268,9 @@ def encode_ids(
             + " to set them aside.",
         )
         raise error.mended_by({"skip_bad": True}) if 2 * len(rows) <= len(codes) else error
-    return codes, Ids(take(series, first_rows))
+    ids = take(series, first_rows)
+    check_distinct(ids, column)
+    return codes, Ids(ids)
 
 
 def _kept(numbers: NDArray[np.float64], keep: NDArray[np.bool_] | None) -> NDArray[np.float64]:

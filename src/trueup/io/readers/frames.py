@@ -12,11 +12,12 @@ import numpy as np
 
 from trueup.core.libraries import loaded
 from trueup.errors import MOST_NAMES, AnswersError, listing, quoted
+from trueup.io.columns import SQL_TYPES
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.row_filter import check_where, keep_where
 from trueup.io.readers.shape import read_table
 from trueup.io.readers.source import Source
-from trueup.io.series import Series, array_of, library
+from trueup.io.series import Series, array_of, check_text, library
 
 if TYPE_CHECKING:
     from trueup.io.table import Table
@@ -102,10 +103,11 @@ def open_frame(frame: Any) -> Source:
         names = frame.columns
         return _source("polars", names, lambda name: frame.to_series(names.index(name)).alias(""))
     if pyarrow is not None and isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
-        return _source("pyarrow", frame.schema.names, frame.column)
+        names = frame.schema.names
+        return _source("pyarrow", names, lambda name: check_text(name, frame.column(name)))
     if duckdb is not None and isinstance(frame, duckdb.DuckDBPyRelation):
-        load = partial(_load_relation, frame)
-        return Source(frame.columns, load, "frame", kind="duckdb", ordered=False)
+        load, types = partial(_load_relation, frame), sql_types(frame)
+        return Source(frame.columns, load, "frame", kind="duckdb", ordered=False, sql_types=types)
     if isinstance(frame, Mapping):
         return Source(list(frame), partial(_load_mapping, frame), "frame", kind="array")
     return open_with_narwhals(frame)
@@ -166,9 +168,26 @@ def open_with_narwhals(frame: Any) -> Source:
     return Source(every, load, "frame", kind=kind, ordered=not lazy)
 
 
+def sql_types(relation: Any) -> dict[str, str]:
+    """Return the types that Arrow does not have of the columns of a relation, as DuckDB writes them."""
+    types = {}
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        if kind.id == "enum":
+            words = ", ".join("'" + word.replace("'", "''") + "'" for word in kind.children[0][1])
+            types[name] = f"ENUM({words})"
+        elif str(kind) in SQL_TYPES:
+            types[name] = str(kind)
+    return types
+
+
 def _load_relation(relation: Any, names: Sequence[str], _ids: Collection[str]) -> dict[str, Series]:
-    quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-    table = relation.project(quoted_names).to_arrow_table()
+    types, columns = sql_types(relation), []
+    for name in names:
+        column = '"' + name.replace('"', '""') + '"'
+        # Of the others values change on their way to Arrow, without a word.
+        plain = types.get(name, "ENUM").startswith(("ENUM", "HUGEINT", "JSON", "UUID"))
+        columns.append(column if plain else f"CAST({column} AS VARCHAR) AS {column}")
+    table = relation.project(", ".join(columns)).to_arrow_table()
     return dict(zip(names, table.columns, strict=True))
 
 

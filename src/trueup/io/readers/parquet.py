@@ -11,6 +11,7 @@ from trueup.errors import AnswersError
 from trueup.io.encode import MANY, joined, one_dictionary, with_dictionary
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
+from trueup.io.series import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -56,11 +57,9 @@ def _load(
                 table = file.read(columns=list(names))
             columns = {name: table.column(name) for name in names}
             columns |= {name: with_dictionary(columns[name]) for name in texts}
-        for name in texts:
-            columns[name].validate(full=True)  # bytes that are no text
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
-    return columns
+    return {name: check_text(name, column) for name, column in columns.items()}
 
 
 def _load_halves(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,7 +88,8 @@ def read_table(
         elif shape is None:
             layout, advice = view.guessed()
     if layout is not None:
-        return read_wide(source, layout, view.columns if shape is None else None, rules)
+        table = read_wide(source, layout, view.columns if shape is None else None, rules)
+        return _with_types(table, source)
     with source.named():
         try:
             roles = choose(
@@ -102,7 +104,14 @@ def read_table(
                 *(advice.fixes or error.fixes)
             )
             raise error from error.__cause__
-    return read_long(source, roles, rules)
+    return _with_types(read_long(source, roles, rules), source)
+
+
+def _with_types(table: Table, source: Source) -> Table:
+    """Keep the types of the columns of ids that only their database has."""
+    titles = (*table.names.question, table.names.worker)
+    types = tuple((name, kind) for name, kind in source.sql_types.items() if name in titles)
+    return replace(table, names=table.names._replace(sql_types=types)) if types else table
 
 
 def _asked_shape(wide: Any) -> str | None:

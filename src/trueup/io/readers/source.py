@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueup.errors import AnswersError, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from trueup.io.series import Series
@@ -71,6 +71,8 @@ class Source:
         The columns that name a question together, where the format says so; such a table has one row per answer.
     reasons
         A column, not among `names`, that says why a row is left out: a `LeftOut`, or None for rows that are read.
+    sql_types
+        Types of columns that only the database has that they are from.
     """
 
     names: list[str]
@@ -92,6 +94,7 @@ class Source:
     unnamed: bool = False
     question: tuple[str, ...] = ()
     reasons: str = ""
+    sql_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def untyped(self) -> bool:

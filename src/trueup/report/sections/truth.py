@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.errors import TrueupError, counted
+from trueup._compare import truth_request
+from trueup.answers.answers import Answers
+from trueup.answers.scale import check_truths
+from trueup.errors import counted
+from trueup.io.question_data.match import QuestionsById
 from trueup.report import chart_parts
 from trueup.report.page import Figure, PageTable, Section
 from trueup.report.parts import Cards
@@ -16,6 +21,7 @@ from trueup.report.sections.worker_rows import isolated
 
 if TYPE_CHECKING:
     from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.result.estimate import Estimate
 
 MOST_POINTS = 800
 INSIDE, OUTSIDE, NO_INTERVAL = "in its interval", "outside", "no interval"
@@ -31,25 +37,21 @@ FEW = 30  # questions below which a ratio of errors is mostly chance
 DIAGONAL = {"type": "line", "strokeDash": [4, 4], "color": chart_parts.FAINT, "strokeWidth": 1}
 
 
-def check_truth(truth: Any, questions: int) -> Floats | None:
-    """Check the truth; return it as an array, None where none is known."""
+def known_truths(est: Estimate, truth: Any) -> Floats | None:
+    """Return the truth of each question, given in any form that `gold` may have; None where none is known."""
     if truth is None:
         return None
-    try:
-        values = np.asarray(truth, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TrueupError(
-            "expected one number per question, NaN where unknown.", argument="truth"
-        ) from None
-    if values.shape != (questions,):
-        raise TrueupError(
-            f"found shape {values.shape}, expected one number for each of the {questions} questions, NaN where "
-            "unknown.",
-            argument="truth",
-        )
-    if np.isinf(values).any():
-        raise TrueupError("must be finite, NaN where unknown.", argument="truth")
-    return None if np.isnan(values).all() else values
+    problem, source = est.problem, est.request.source
+    questions: Any = problem
+    if not isinstance(problem, Answers):
+        questions = QuestionsById(problem.question_ids, names=problem.names)
+    data = source if isinstance(source, str | PathLike) else None
+    known = truth_request(truth, est.request).read(questions, data).gold
+    if known is None or np.isnan(known).all():
+        return None
+    if problem.n_panels == 1:
+        check_truths(known, est.solution.scale, problem.question_ids.name, "truth")
+    return known
 
 
 def truth_section(data: ReportData) -> Section | None:
