@@ -143,6 +143,14 @@ def gross(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPan
     return SimulatedPanels(_answers(rng, truth, n, errors)[0], truth)
 
 
+def one_exact(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
+    """Simulate one worker without errors among others with errors of variance 1."""
+    truth = rng.normal(size=(panels, m))
+    error = rng.normal(size=(panels, n, m))
+    error[:, 0] = 0.0
+    return SimulatedPanels(truth[:, None, :] + error, truth)
+
+
 def grouped(rng: np.random.Generator, panels: int, n: int, m: int) -> SimulatedPanels:
     """Simulate five groups with different means."""
     group = group_labels(m)["groups"]

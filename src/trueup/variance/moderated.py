@@ -12,7 +12,8 @@ The more answers the weights were learned from, the more the first estimate coun
     g   = clip(sum v2 / sum v1, 0.01, 1)^(4/(4 + K)),   K = sum p_ij^2 k_i / sum p_ij^2
     v_j = g a_j sum v1 / sum a + g tb2 max(Q_j - sum_i P_i^2, 0)
 
-Intervals use `sum_i p_ij^2 s_i` with the noise of `trueup.variance.interval_noise`, never less than `v_j`.
+Of a worker who has most of the weight the others judge `s_i`, see `trueup.variance.leading_worker`. Intervals use
+`sum_i p_ij^2 s_i` with the noise of `trueup.variance.interval_noise`, never less than `v_j`.
 
 `a_j` is the pattern over questions, from more strongly moderated variances, `Q_j = sum_i p_ij^2` and
 `P_i = sum_j p_ij / m`. The last term is the part of the worker biases that does not cancel, 0 in a complete panel.
@@ -30,6 +31,7 @@ from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, option, quoted
 from trueup.variance.interval_noise import interval_noise
+from trueup.variance.leading_worker import with_leading_worker
 from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, noise_behind
 
@@ -152,6 +154,9 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
 
     sweep = engine.sweep(visit, reads=(vectors.OFFSET, vectors.GROSS))
     share, inside, squared, rest = sweep.sums
+    if aggregate.algorithm.farthest(aggregate.state) is not None:
+        # Within its questions such a method may end at the answers of a single worker.
+        s = with_leading_worker(noise, inside)
     freedom = count - inside
     around = np.divide(rest, freedom, out=np.zeros(len(rest)), where=freedom > 1e-12 * count)
     total = facts.panel_sum(squared * s)
