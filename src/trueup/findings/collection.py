@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 FEW = 5
 #: Answers in all resamples of the workers, beyond which there are fewer of them, and the fewest that say something.
 MOST_RESAMPLED, FEWEST_PANELS = 10_000_000, 50
+#: Answers that take as long as one worker.
+ANSWERS_A_WORKER = 40
 #: Parts that may be unknown, in words.
 NAMES = {
     "answers": "suspicious answers",
@@ -201,7 +203,7 @@ class Findings:
                 if self._affordable_panels
                 else "it was left out"
             )
-            few = [f"the condition by resampled workers: with so many answers {done}."]
+            few = [f"the condition by resampled workers: with so many answers or workers {done}."]
         unknown = [name for name in NAMES if getattr(self, name) is None]
         return (*few, *(f"{NAMES[name]}: " + self._reasons[name] for name in unknown))
 
@@ -294,7 +296,9 @@ class Findings:
     @property
     def _affordable_panels(self) -> int:
         """Resamples that do not take too long with this many answers."""
-        affordable = MOST_RESAMPLED // max(self._solution.root.problem.n_answers, 1)
+        problem = self._solution.root.problem
+        size = max(problem.n_answers, ANSWERS_A_WORKER * problem.n_workers)
+        affordable = MOST_RESAMPLED // max(size, 1)
         if affordable >= self._options.panels:
             return self._options.panels
         return affordable if affordable >= FEWEST_PANELS else 0
