@@ -81,6 +81,7 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
             n_rows=rows,
             n_missing=missing,
             n_duplicates=duplicates,
+            told=tuple(map(printable, texts(about.get("account") or []))),
             names=_names(about.get("names"), questions),
             unanswered=_unanswered(arrays, questions),
         ),
