@@ -68,7 +68,7 @@ def attempt(what: str, call: Callable[[], T], of: Callable[..., Any] | None = No
         except (TrueupError, TypeError) as error:
             message = str(error)
             argument = getattr(error, "argument", None)
-            if of is not None and argument is not None:
+            if of is not None and str(argument).isidentifier() and argument is not None:
                 assert argument in inspect.signature(of).parameters, message
         else:
             COVERED[f"{what}: done"] += 1

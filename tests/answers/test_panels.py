@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import trueup
 from trueup import Answers, AnswersError, TrueupError
 from trueup.answers import panels
 
@@ -419,3 +420,11 @@ def test_what_is_no_whole_number_is_refused(name: str, given: dict[str, Any], me
     with pytest.raises(TrueupError) as error:
         getattr(complete(), name)(**given)
     assert str(error.value).startswith(message)
+
+
+def test_a_panel_that_nobody_answered_is_refused() -> None:
+    both = Answers.of(np.array([[[np.nan]], [[1.0]]]))
+    assert trueup.estimate(both.panel(1)).estimate.tolist() == [1.0]
+    for function in (trueup.estimate, trueup.compare, trueup.diagnose, trueup.diagnose_all):
+        with pytest.raises(AnswersError, match=r"^answers: found none\."):
+            function(both.panel(0))

@@ -123,18 +123,19 @@ def test_every_command_is_tried() -> None:
     assert set(COMPLETE) == set(re.findall(r"^│ ([a-z]+) ", run("--help").out, re.M)) - {"demo"}
 
 
-@st.composite
-def lines(draw: st.DrawFn) -> list[str]:
+def line_of(data: st.DataObject) -> list[str]:
     """Draw a command line, most of it of words that are meant to be there."""
-    command = draw(st.sampled_from(sorted(COMPLETE)))
-    complete = draw(st.sampled_from([True, True, True, False]))
+    command = data.draw(st.sampled_from(sorted(COMPLETE)))
+    complete = data.draw(st.sampled_from([True, True, True, False]))
     line = [command, *(COMPLETE[command] if complete else ())]
-    for name in draw(st.lists(st.sampled_from([*options(command), "--no-such"]), max_size=4)):
-        right = VALUES.get(name, WORDS)
-        value = draw(st.one_of(*[st.sampled_from(right)] * 4, st.sampled_from(WORDS), st.none()))
+    known = [*options(command), "--no-such"]
+    for name in data.draw(st.lists(st.sampled_from(known), max_size=4)):
+        right = st.sampled_from(VALUES.get(name, WORDS))
+        often = st.one_of(right, right, right, right, st.sampled_from(WORDS), st.none())
+        value = data.draw(often)
         line += [name, *([] if value is None else value.split(" "))]
-    if draw(st.integers(0, 9)) == 0:
-        line.append(draw(st.sampled_from(WORDS)))
+    if data.draw(st.integers(0, 9)) == 0:
+        line.append(data.draw(st.sampled_from(WORDS)))
     return line
 
 
@@ -164,9 +165,9 @@ def check_numbers(path: Path) -> None:
 
 
 @examples(70)
-@given(line=lines())
-def test_any_command_line_ends_well_and_leaves_all_files_or_none(line: list[str]) -> None:
-    before = Path.cwd()
+@given(data=st.data())
+def test_any_command_line_ends_well_and_leaves_all_files_or_none(data: st.DataObject) -> None:
+    line, before = line_of(data), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
