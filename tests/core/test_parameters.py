@@ -73,3 +73,13 @@ def test_variances_at_the_ends_of_the_range_give_numbers(method: str) -> None:
 def test_one_tiny_answer_among_plain_ones_is_no_distance() -> None:
     est = trueup.estimate([[3.0], [0.0], [1e-320]])
     assert est.findings.workers is not None
+
+
+def test_messages_name_the_argument_of_the_function_that_was_called() -> None:
+    one = trueup.Answers.of(X)
+    with pytest.raises(TrueupError, match=r"^methods: \"crj\" is not known"):
+        trueup.compare(X, ["mean", "crj"])
+    with pytest.raises(TrueupError, match="^number: found 7, there are panels 0 to 0"):
+        one.panel(7)
+    with pytest.raises(TrueupError, match="^aggregates: found 1 rows"):
+        trueup.theory.condition_from_bootstrap([[1.0, 2.0, 3.0, 4.0]], 1.0)
