@@ -227,6 +227,7 @@ def damaged(content: bytes, damage: list[tuple[float, bytes]], end: float) -> by
     return content[: int(2 * (end - 0.5) * len(content))] if end > 0.5 else content
 
 
+BEFORE = {"question": ["before"], "worker": ["somebody"], "answer": [1.0]}
 READERS = ("estimate", "rank", "compare", "diagnose_all", "update", "command", "rank command")
 
 
@@ -249,7 +250,7 @@ def use(path: Path, what: str, how: dict[str, Any]) -> None:
         "rank": lambda: trueup.rank(path, by="system", item="item", **how),
         "compare": lambda: trueup.compare(path, methods=["mean", "crh"], **how),
         "diagnose_all": lambda: trueup.diagnose_all(path, panels=4, **how),
-        "update": lambda: trueup.update(trueup.estimate([[1.0, 2.0]], "mean"), path),
+        "update": lambda: trueup.update(trueup.estimate(BEFORE, "mean"), path, **how),
     }
     found = attempt(f"{what} an evaluation", calls[what])
     if found is not None:
