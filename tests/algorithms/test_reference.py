@@ -243,6 +243,7 @@ def test_rectangles_hold_every_answer_once() -> None:
     assert sorted(seen.tolist()) == list(range(answers.n_answers))
 
 
+@pytest.mark.filterwarnings("ignore:one worker has more than 90%")
 def test_rounding_does_not_decide_whom_pm_takes_for_the_worst() -> None:
     """The first and the last worker contradict each other everywhere, and are equally far from the truths."""
     x = np.array([[1.0, 1.0, 2.0], [1.0, 2.0, np.nan], [2.0, 2.0, 1.0]])

@@ -34,17 +34,15 @@ def test_so_it_is_on_disk_and_on_the_command_line(tmp_path: Path, size: str) -> 
     path = tmp_path / "answers.csv"
     rows = (f"q{j},w{i},{3 * i + j * j},{size}" for i in range(3) for j in range(4))
     path.write_text("\n".join(["question,worker,answer,noise", *rows]))
-    for argument, value in (
-        ("variance", float(size)),
-        ("worker_variance", {"w1": float(size)}),
-        ("answer_variance", "noise"),
-    ):
-        with pytest.raises(TrueupError, match="from 1e-60 to 1e|noise"):
+    values: dict[str, Any] = {"variance": float(size), "worker_variance": {"w1": float(size)}}
+    values["answer_variance"] = "noise"
+    for argument, value in values.items():
+        with pytest.raises(TrueupError, match=r"from 1e-60 to 1e|noise"):
             disk.estimate(path, tmp_path / "out.parquet", "mean", **{argument: value})
     for engine in ("memory", "disk"):
         for option, word in (("variance", size), ("answer-variance", "noise")):
-            words = ["-o", tmp_path / "out.parquet", "--engine", engine]
-            found = run("estimate", path, f"--{option}", word, *words)
+            out = tmp_path / "out.parquet"
+            found = run("estimate", path, f"--{option}", word, "-o", out, "--engine", engine)
             assert found.code == 1, found
             assert found.err.startswith("trueup: ")
             assert f"--{option}" in found.err or '"noise"' in found.err
@@ -79,7 +77,7 @@ def test_messages_name_the_argument_of_the_function_that_was_called() -> None:
     one = trueup.Answers.of(X)
     with pytest.raises(TrueupError, match=r"^methods: \"crj\" is not known"):
         trueup.compare(X, ["mean", "crj"])
-    with pytest.raises(TrueupError, match="^number: found 7, there are panels 0 to 0"):
+    with pytest.raises(TrueupError, match=r"^number: found 7, there are panels 0 to 0"):
         one.panel(7)
-    with pytest.raises(TrueupError, match="^aggregates: found 1 rows"):
+    with pytest.raises(TrueupError, match=r"^aggregates: found 1 rows"):
         trueup.theory.condition_from_bootstrap([[1.0, 2.0, 3.0, 4.0]], 1.0)

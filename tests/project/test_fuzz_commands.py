@@ -174,9 +174,7 @@ def test_any_command_line_ends_well_and_leaves_all_files_or_none(data: st.DataOb
             for name, content in files().items():
                 Path(name).write_bytes(content)
             code, out, err = run(*line)
-            after = {
-                each.name: each.read_bytes() for each in Path().iterdir() if not each.is_dir()
-            }
+            after = {each.name: each.read_bytes() for each in Path().iterdir() if not each.is_dir()}
             if code == 0:
                 for name in ("out.csv", "out.parquet"):
                     if name in after:

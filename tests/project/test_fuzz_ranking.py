@@ -216,7 +216,9 @@ def test_any_gate_plan_and_report(
         return
     baseline = data.draw(st.one_of(st.sampled_from(found.system_names), WRONG), label="baseline")
     margin = data.draw(st.one_of(st.just(0.0), st.floats(0, 9), st.floats(), WRONG), label="margin")
-    fail_if = data.draw(st.sampled_from(["worse", "not-better", "worse", "x", None]), label="fail")
+    fail_if: Any = data.draw(
+        st.sampled_from(["worse", "not-better", "worse", "x", None]), label="fail"
+    )
     gate = attempt("gate", lambda: found.gate(baseline, margin, fail_if))
     if gate is not None:
         assert gate.decision in ("passed", "failed", "undecided")

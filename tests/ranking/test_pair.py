@@ -52,9 +52,9 @@ def test_the_formulas_where_most_scores_are_missing() -> None:
     rng = np.random.default_rng(6)
     n, judges = 60, 30
     y = np.full((n, judges), np.nan)
-    for p in range(n):
+    for row in y:
         who = rng.choice(judges, 3, replace=False)
-        y[p, who] = rng.normal(size=3) + who / 9
+        row[who] = rng.normal(size=3) + who / 9
     w = rng.uniform(0.5, 3.0, judges)
     p, i = np.nonzero(~np.isnan(y))
     assert len(np.unique(i)) == judges

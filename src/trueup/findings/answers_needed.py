@@ -216,10 +216,7 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
     slope = np.where(known & (error > 0), _slope(solution), 1.0)
     relative = target_se is None and solution.scale.transform in LOGARITHMS
     unit = slope if relative else np.ones(len(slope))
-    if target_se is None:
-        target = float(np.median((error / unit)[known]))
-    else:
-        target = float(target_se)
+    target = float(np.median((error / unit)[known])) if target_se is None else float(target_se)
     s = _typical(solution)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)
