@@ -81,3 +81,5 @@ def test_messages_name_the_argument_of_the_function_that_was_called() -> None:
         one.panel(7)
     with pytest.raises(TrueupError, match=r"^aggregates: found 1 rows"):
         trueup.theory.condition_from_bootstrap([[1.0, 2.0, 3.0, 4.0]], 1.0)
+    with pytest.raises(TrueupError, match=r"^variance: found -1"):
+        trueup.theory.known_variance_risk([[1.0, 2.0, 3.0, 5.0]] * 2, -1.0)
