@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import inspect
 import json
 import math
 import os
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-TIMES = 8
+TIMES = 3
 LONGEST_MESSAGE = 2_000
 COVERED: Counter[str] = Counter()
 
@@ -47,15 +48,17 @@ def write_covered() -> None:
     if path := os.environ.get("TRUEUP_FUZZ_REPORT"):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(COVERED) + "\n")
+    COVERED.clear()  # another file of tests may follow in this process
 
 
 # -- what must hold --------------------------------------------------------------------------------
 
 
-def attempt(what: str, call: Callable[[], T]) -> T | None:
+def attempt(what: str, call: Callable[[], T], of: Callable[..., Any] | None = None) -> T | None:
     """Call; return what came out, or None where it was refused in one line. Anything else is an error.
 
-    Warnings of ours are welcome; those of numpy, such as a division by zero, are errors.
+    Warnings of ours are welcome; those of numpy, such as a division by zero, are errors. An error names an argument of
+    `of`, the function that is called, if it names any.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -64,6 +67,9 @@ def attempt(what: str, call: Callable[[], T]) -> T | None:
             found = call()
         except (TrueupError, TypeError) as error:
             message = str(error)
+            argument = getattr(error, "argument", None)
+            if of is not None and str(argument).isidentifier() and argument is not None:
+                assert argument in inspect.signature(of).parameters, message
         else:
             COVERED[f"{what}: done"] += 1
             return found
@@ -92,6 +98,18 @@ def sound(est: Estimate) -> None:
     assert (unknown | (est.upper >= est.estimate - slack)).all()
     if unknown.any():
         assert est.diagnosis.assumptions or est.diagnosis.gold
+    low, high = est.truth_lower, est.truth_upper
+    np.testing.assert_array_equal(np.isnan(low), np.isnan(high))
+    assert not np.isinf(low).any()
+    assert not np.isinf(high).any()
+    assert (np.isnan(low) | (low <= high)).all(), (low, high)
+    assert (np.isnan(low) | ((low <= est.estimate + slack) & (est.estimate - slack <= high))).all()
+    for values in (est.lower, est.upper):
+        assert not np.isinf(values).any()
+    if est.plan.bounds is not None:
+        least, most = map(float, est.plan.bounds)
+        for values in (est.estimate, est.lower, est.upper, low, high):
+            assert (np.isnan(values) | ((values >= least) & (values <= most))).all(), values
     columns = est.worker_columns
     assert np.isfinite(columns["weight"]).all()
     assert (columns["weight"] >= 0).all()
@@ -239,14 +257,14 @@ RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "method": st.sampled_from(METHODS),
     "shrink": st.sampled_from(RULES),
     "variance": st.sampled_from(VARIANCES) | st.floats(0, 10),
-    "transform": st.sampled_from(["log", "log1p", "logit"]),
+    "transform": st.sampled_from(["auto", "none", "proportional", "log", "log1p", "logit"]),
     "bounds": st.tuples(st.floats(-1e3, 0), st.floats(0.5, 1e3)),
     "duplicates": st.sampled_from(["error", "mean", "first"]),
-    "target": st.just("consensus"),
+    "target": st.sampled_from(["auto", "truth", "consensus"]),
     "kind": st.sampled_from(["perception", "judgment", "forecast"]),
     "panel": st.just("panel"),
     "sql": st.just("select 1"),
-    "bias": st.booleans(),
+    "bias": st.sampled_from([True, False, "auto"]),
     "caution": st.floats(0.01, 1.0),
     "level": st.floats(0.01, 0.999),
     "max_iter": st.integers(0, 20),

@@ -227,7 +227,8 @@ def test_wording_needs_no_regular_expression() -> None:
 def test_options_are_options_of_commands() -> None:
     need_cli()
     text = "".join(
-        printed(command, "--help") for command in ("estimate", "compare", "rank", "simulate")
+        printed(command, "--help")
+        for command in ("estimate", "compare", "rank", "simulate", "diagnose")
     )
     names = [name for name in (*KEYWORDS, *OPTIONS) if is_option(name)]
     assert "panel" not in names

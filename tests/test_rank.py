@@ -368,6 +368,18 @@ def test_the_gate_tests_on_one_side_with_holm_over_candidates() -> None:
     assert found == pytest.approx([adjusted[each] for each in p])
 
 
+def test_the_gate_tests_at_half_of_one_minus_the_level() -> None:
+    """A single candidate is worse with a one-sided p-value of .035: clear at a level of .9, not at .95."""
+    off = np.arange(10.0) - 4.5
+    error = off.std(ddof=1) / np.sqrt(10)
+    y = np.zeros((2, 10, 2))
+    y[1] = (off + stdtrit(9, 0.035) * error)[:, None]
+    for level, decision in ((0.95, "passed"), (0.9, "failed")):
+        gate = rank(y, ("a", "b"), method="mean", judges="fixed", level=level).gate("a")
+        assert gate.candidates[0]["adjusted_p"] == pytest.approx(0.035)
+        assert gate.decision == decision
+
+
 def test_what_a_gate_does_not_take() -> None:
     ranking = rank(panel())
     for wrong, name in (({"margin": -1}, "margin"), ({"fail_if": "bad"}, "fail_if")):

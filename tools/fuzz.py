@@ -1,6 +1,6 @@
-"""Fuzz the public surface for some minutes: the properties of tests/project/test_fuzz.py, on new examples every round.
+"""Fuzz the public surface for some minutes: the properties of tests/project/test_fuzz*.py, on new examples every round.
 
-Run from the folder of pyproject.toml: python tools/fuzz.py [--minutes 10]
+Run from the folder of pyproject.toml: python tools/fuzz.py [--minutes 10] [--jobs 2] [--only TEXT]
 
 A property that does not hold is left out of later rounds, which go on with the others: its example is printed at once,
 its name at the end once more, and the exit code is 1. What was covered comes last: how often each function gave a
@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PROPERTIES = "tests/project/test_fuzz*.py"
 
 
 def failed(cache: Path) -> list[str]:
@@ -28,20 +29,21 @@ def failed(cache: Path) -> list[str]:
     return sorted(json.loads(found.read_text("utf-8"))) if found.exists() else []
 
 
-def one_round(seed: int, report: Path, cache: Path) -> int:
+def one_round(seed: int, report: Path, cache: Path, jobs: int, only: str) -> int:
     """Try every property that held so far; return the exit code of pytest."""
     environment = {
         **os.environ,
         "HYPOTHESIS_PROFILE": "long",
         "TRUEUP_FUZZ_REPORT": str(report),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "worksteal"]
     command += [
         "-o",
         f"cache_dir={cache}",
         f"--hypothesis-seed={seed}",
-        "tests/project/test_fuzz.py",
+        *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob(PROPERTIES))),
     ]
+    command += ["-k", only] if only else []
     command += [f"--deselect={each}" for each in failed(cache)]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode  # noqa: S603
 
@@ -51,6 +53,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--jobs", type=int, default=2, help="processes; 0: none but this one")
+    parser.add_argument("--only", default="", help="properties that pytest -k finds by this")
     chosen = parser.parse_args()
     end, rounds, code = time.monotonic() + 60.0 * chosen.minutes, 0, 0
     covered: Counter[str] = Counter()
@@ -60,7 +64,7 @@ def main() -> int:
         # A round is not begun that would end long after the time, nor after one that could not run (code 2 and above).
         while code < 2 and (rounds == 0 or time.monotonic() + 0.5 * longest < end):
             began = time.monotonic()
-            code = one_round(chosen.seed + rounds, report, cache)
+            code = one_round(chosen.seed + rounds, report, cache, chosen.jobs, chosen.only)
             longest = max(longest, time.monotonic() - began)
             rounds += 1
         if report.exists():

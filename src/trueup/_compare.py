@@ -179,9 +179,12 @@ class Contest:
     @classmethod
     def of(cls, methods: Sequence[Method] | None, request: Request) -> Self:
         """Check which methods are compared, before answers are read."""
-        algorithms = [find(method) for method in (METHODS if methods is None else methods)]
+        try:
+            algorithms = [find(method) for method in (METHODS if methods is None else methods)]
+        except TrueupError as error:
+            raise error.renamed("methods") from error.__cause__
         if not algorithms:
-            raise TrueupError("methods: found none, name at least one first step.")
+            raise TrueupError("found none, name at least one first step.", argument="methods")
         rule = request.plan.rule
         rules = [rule] if isinstance(rule, Identity) else [Identity(), rule]
         plan = request.plan

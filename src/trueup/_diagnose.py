@@ -13,6 +13,7 @@ from trueup.answers.scale import Scale
 from trueup.core.keywords import check_names, signature_with
 from trueup.core.progress import Progress
 from trueup.errors import TrueupError, TrueupWarning
+from trueup.findings.answers_needed import check_target
 from trueup.findings.collection import ONE_PROBLEM, Findings
 from trueup.findings.second_step import PANELS, check_panels, diagnose_second_step
 from trueup.io.question_data import QuestionData
@@ -123,6 +124,7 @@ def diagnosed(
 ) -> Diagnosed:
     """Return the findings of `diagnose_all`, and the estimate that they are about."""
     check_panels(panels)
+    check_target(target_se)
     request = Request.of("diagnose_all", answers, **keywords)
     with Progress("diagnose", 7, shown=progress) as bar:
         if isinstance(answers, Estimate):

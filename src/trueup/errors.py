@@ -159,6 +159,13 @@ class TrueupError(ValueError):
         error.argument = self.argument or argument
         return error
 
+    def renamed(self, argument: str) -> Self:
+        """Return the same error about a keyword as the caller knows it."""
+        error = copy.copy(self)
+        error.argument = argument
+        error.labels = Message(Mention(argument), ": ")
+        return error
+
     def mended_by(self, *fixes: dict[str, Any]) -> Self:
         """Return the same error with keywords that mend it."""
         error = copy.copy(self)

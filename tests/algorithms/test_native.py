@@ -252,3 +252,11 @@ def test_fewer_rounds_can_be_asked_for() -> None:
 def test_its_parameter_is_checked() -> None:
     with pytest.raises(trueup.TrueupError, match="biases"):
         Native(biases="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0, 2.0, -3.0, 1e-30, 7e40])
+def test_rounding_does_not_decide_whether_there_are_biases(scale: float) -> None:
+    """Two workers a constant apart on two questions are right at the limit."""
+    x = np.array([[0.0, 0.0], [0.75, 0.75]])
+    one, other = (trueup.estimate(each, "native", "none") for each in (x, scale * x))
+    np.testing.assert_allclose(other.std_error, abs(scale) * one.std_error, rtol=1e-9)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import trueup
 from trueup.algorithms import CATD, CRH, DTD, IPTD, Algorithm, KDEm, StudentT, WeightedMedian, run
 from trueup.answers.answers import Answers
 from trueup.core.arrays import rectangles
@@ -240,3 +241,13 @@ def test_rectangles_hold_every_answer_once() -> None:
     answers = Answers.from_matrix(random_matrix(7, n=9, m=40))
     seen = np.concatenate([p.ravel() for _, p in rectangles(answers.indptr, batch=20)])
     assert sorted(seen.tolist()) == list(range(answers.n_answers))
+
+
+@pytest.mark.filterwarnings("ignore:one worker has more than 90%")
+def test_rounding_does_not_decide_whom_pm_takes_for_the_worst() -> None:
+    """The first and the last worker contradict each other everywhere, and are equally far from the truths."""
+    x = np.array([[1.0, 1.0, 2.0], [1.0, 2.0, np.nan], [2.0, 2.0, 1.0]])
+    one, other = (trueup.estimate(each, "pm", "none") for each in (x, -x))
+    assert one.aggregate.settled.all()
+    np.testing.assert_allclose(one.estimate, [1.0, 2.0, 1.5], atol=1e-7)
+    np.testing.assert_allclose(other.estimate, -one.estimate, rtol=1e-12)

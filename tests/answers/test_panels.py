@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import trueup
 from trueup import Answers, AnswersError, TrueupError
 from trueup.answers import panels
 
@@ -381,8 +382,8 @@ def test_a_named_panel_keeps_its_name_and_those_drawn_from_it_have_none() -> Non
         (lambda a: a.jackknife(0), "groups"),
         (lambda a: a.jackknife(1), "groups"),
         (lambda a: a.jackknife(WORKERS + 1), "groups"),
-        (lambda a: a.panel(1), "panel"),
-        (lambda a: a.panel(-1), "panel"),
+        (lambda a: a.panel(1), "number"),
+        (lambda a: a.panel(-1), "number"),
         (lambda a: a.bootstrap(2).bootstrap(2), "panels"),
         (lambda a: a.bootstrap(2).jackknife(2), "panels"),
         (lambda a: a.bootstrap(2).sample(2, workers=1, questions=1), "panels"),
@@ -408,8 +409,8 @@ def test_an_impossible_draw_is_refused(draw: Callable[[Answers], Answers], argum
         ),
         ("jackknife", {"groups": np.array("x")}, "groups: found array"),
         ("jackknife", {"groups": 2, "seed": -1}, "seed: found -1"),
-        ("panel", {"number": 0.5}, "panel: found 0.5"),
-        ("panel", {"number": np.ones(2)}, "panel: found array"),
+        ("panel", {"number": 0.5}, "number: found 0.5"),
+        ("panel", {"number": np.ones(2)}, "number: found array"),
         ("subset", {"questions": None}, "questions: found None"),
         ("subset", {"questions": [0.5]}, "questions: found [0.5]"),
         ("subset", {"questions": [-1]}, "questions: found [-1]"),
@@ -419,3 +420,11 @@ def test_what_is_no_whole_number_is_refused(name: str, given: dict[str, Any], me
     with pytest.raises(TrueupError) as error:
         getattr(complete(), name)(**given)
     assert str(error.value).startswith(message)
+
+
+def test_a_panel_that_nobody_answered_is_refused() -> None:
+    both = Answers.of(np.array([[[np.nan]], [[1.0]]]))
+    assert trueup.estimate(both.panel(1)).estimate.tolist() == [1.0]
+    for function in (trueup.estimate, trueup.compare, trueup.diagnose, trueup.diagnose_all):
+        with pytest.raises(AnswersError, match=r"^answers: found none\."):
+            function(both.panel(0))

@@ -120,7 +120,10 @@ def test_usage_errors_name_the_culprit(line: str, about: str) -> None:
         ("estimate none/*.csv", "no file matches this pattern"),
         ("compare answers.csv --method crj", '"crj" is not known'),
         ("compare answers.csv -o board.txt", "must end in .csv or .parquet or .json"),
-        ("diagnose answers.csv --target-se 0", "--target-se: found 0, must be a number above 0"),
+        (
+            "diagnose answers.csv --target-se 0",
+            "--target-se: found 0.0, must be a number from 1e-60 to 1e+60",
+        ),
         ("diagnose answers.csv --target-se nan", "--target-se: found nan"),
         ("diagnose answers.csv --resamples -1", "--resamples: found -1, must be 2 or more"),
         ("diagnose answers.csv --workers w.xls", "--workers"),

@@ -180,7 +180,7 @@ def test_few_questions_and_no_scatter_say_nothing_about_reliability() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "perception", "forecast"])
-@pytest.mark.parametrize("count", [0, 1, 5, 30])
+@pytest.mark.parametrize("count", [0, 1, 5, 12, 30])
 def test_everything_is_that_of_a_plain_program(kind: str | None, count: int) -> None:
     """With many known truths and little noise the nodes are laid anew."""
     rng = np.random.default_rng(count)
@@ -200,6 +200,18 @@ def test_everything_is_that_of_a_plain_program(kind: str | None, count: int) -> 
     for level in (0.5, 0.95):
         half = plain_crowd.quantile(plain, 0.05, level)
         assert crowd.half_width(0.05, level) / deviation == pytest.approx(half, rel=1e-8)
+
+
+def test_nodes_that_are_laid_anew_have_the_prior_of_those_before() -> None:
+    """Truths that are the consensus but for its noise: workers who share no error must stay as likely as they are."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 3, 60)
+    known = KnownTruths(z, np.full(60, 0.5), z + rng.normal(0, 0.5**0.5, 60))
+    crowd = believe(0.1, 0.0, known)
+    plain = plain_crowd.posterior(0.1, 0.0, plain_crowd.Gold(known.z, known.u, known.g))
+    assert np.ptp(crowd.log_slope[:-1]) < 2.0
+    assert 0.05 < crowd.independent < 0.95
+    assert crowd.independent == pytest.approx(plain.w[-1], rel=1e-8)
 
 
 def test_an_error_in_a_known_truth_is_not_believed_over_all_others() -> None:

@@ -329,3 +329,11 @@ def test_a_scatter_next_to_nothing_is_agreement(tiny: float) -> None:
     np.testing.assert_allclose(est.estimate, np.arange(6.0), atol=1e-80)
     assert np.isnan(est.truth_lower).all()
     sound(est)
+
+
+@pytest.mark.parametrize("gold", [{}, {0: np.nan}])
+def test_known_truths_of_no_question_change_nothing(gold: dict[int, float]) -> None:
+    x = np.array([[1.0, 2.0, 5.0, 3.0], [2.0, 2.0, 4.0, 5.0], [1.0, 3.0, 3.0, 4.0]])
+    one, other = trueup.estimate(x), trueup.estimate(x, gold=gold)
+    np.testing.assert_array_equal(other.estimate, one.estimate)
+    np.testing.assert_array_equal(other.truth_upper, one.truth_upper)

@@ -12,9 +12,8 @@ import inspect
 import io
 import json
 import math
-import os
 import tempfile
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +42,10 @@ from fuzz_strategies import (
     tables,
     write_covered,
 )
-from trueup import Answers, shrinkage, theory
+from trueup import Answers, algorithms, shrinkage, theory
+from trueup import variance as variances
 from trueup.algorithms import registry
+from trueup.algorithms.check import CheckFailed
 from trueup.cli import main
 from trueup.core.arrays import segment_sum
 
@@ -77,7 +78,9 @@ def test_any_table_is_estimated_from_or_refused(
     columns: dict[str, list[Any]], kind: str, how: dict[str, Any]
 ) -> None:
     frame = frame_of(kind, columns)
-    est = attempt(f"estimate a {kind} table", lambda: trueup.estimate(frame, **how))
+    est = attempt(
+        f"estimate a {kind} table", lambda: trueup.estimate(frame, **how), trueup.estimate
+    )
     if est is not None:
         COVERED[f"method {est.diagnosis.method}"] += 1
         sound(est)
@@ -139,7 +142,7 @@ def test_every_keyword_is_tried() -> None:
 @examples(70)
 @given(x=matrices(), how=keywords(OF_ESTIMATE))
 def test_any_keywords_of_estimate(x: Any, how: dict[str, Any]) -> None:
-    est = attempt("estimate with keywords", lambda: trueup.estimate(x, **how))
+    est = attempt("estimate with keywords", lambda: trueup.estimate(x, **how), trueup.estimate)
     if est is not None:
         COVERED[f"shrink {est.diagnosis.shrink}"] += 1
         sound(est)
@@ -148,7 +151,8 @@ def test_any_keywords_of_estimate(x: Any, how: dict[str, Any]) -> None:
 @examples(25)
 @given(x=matrices(), how=keywords(OF_COMPARE))
 def test_any_keywords_of_compare(x: Any, how: dict[str, Any]) -> None:
-    board = attempt("compare", lambda: trueup.compare(x, **{"methods": ["mean", "crh"], **how}))
+    how = {"methods": ["mean", "crh"], **how}
+    board = attempt("compare", lambda: trueup.compare(x, **how), trueup.compare)
     if board is not None:
         numbers = board[
             [each for each in board if each not in ("method", "shrink", "auto", "risk_se")]
@@ -160,7 +164,8 @@ def test_any_keywords_of_compare(x: Any, how: dict[str, Any]) -> None:
 @examples(25)
 @given(x=matrices(), how=keywords(OF_DIAGNOSE))
 def test_any_keywords_of_diagnose(x: Any, how: dict[str, Any]) -> None:
-    found = attempt("diagnose", lambda: trueup.diagnose(x, **{"panels": 8, **how}))
+    how = {"panels": 8, **how}
+    found = attempt("diagnose", lambda: trueup.diagnose(x, **how), trueup.diagnose)
     if found is not None:
         finite(found)
         assert 0 <= found.uniformity <= 1
@@ -170,7 +175,8 @@ def test_any_keywords_of_diagnose(x: Any, how: dict[str, Any]) -> None:
 @examples(12)
 @given(x=matrices(), how=keywords((*OF_DIAGNOSE, "target_se")))
 def test_any_keywords_of_diagnose_all(x: Any, how: dict[str, Any]) -> None:
-    found = attempt("diagnose_all", lambda: trueup.diagnose_all(x, **{"panels": 8, **how}))
+    how = {"panels": 8, **how}
+    found = attempt("diagnose_all", lambda: trueup.diagnose_all(x, **how), trueup.diagnose_all)
     if found is not None:
         assert len(found.workers.flags) > 0
         assert len(str(found)) > 0
@@ -191,6 +197,7 @@ def test_any_keywords_of_update(
         new = attempt(
             "update with keywords",
             lambda: trueup.update(est, more, **{"duplicates": "replace", **how}),
+            trueup.update,
         )
         if new is not None:
             sound(new)
@@ -208,7 +215,7 @@ def test_any_panels(x: Any, name: str, data: st.DataObject) -> None:
         each: data.draw(st.one_of(right, right, WRONG), label=each)
         for each in inspect.signature(draw).parameters
     }
-    found = attempt(f"draw by {name}", lambda: draw(**how))
+    found = attempt(f"draw by {name}", lambda: draw(**how), draw)
     if found is not None:
         assert np.isfinite(found.values).all()
 
@@ -248,7 +255,7 @@ def test_any_simulation(how: dict[str, Any]) -> None:
         return
     if isinstance(how.get("panels"), int) and how["panels"] > 99:
         return
-    found = attempt("simulate", lambda: trueup.simulate(**how))
+    found = attempt("simulate", lambda: trueup.simulate(**how), trueup.simulate)
     if found is not None:
         assert np.isfinite(found.truth).all()
         assert np.isfinite(found.answers.values).all()
@@ -275,6 +282,40 @@ def parameters(owner: type) -> st.SearchStrategy[dict[str, Any]]:
             )
         drawn[field.name] = st.one_of(right, right, right, WRONG)
     return st.fixed_dictionaries({}, optional=drawn)
+
+
+@examples(6)
+@given(data=st.data())
+def test_any_parameters_pass_the_checks_for_algorithms_and_rules(data: st.DataObject) -> None:
+    owner = data.draw(st.sampled_from((*ALGORITHMS, *SHRINK_RULES)))
+    chosen = data.draw(parameters(owner), label="parameters")
+    made: Any = attempt("make an algorithm or a rule", lambda: owner(**chosen))
+    if made is not None:
+        check = algorithms.check_algorithm if owner in ALGORITHMS else shrinkage.check_shrink_rule
+        with suppress(CheckFailed):  # such as that of a rule that pulls toward zero
+            passed = attempt(f"{check.__name__} {owner.__name__}", lambda: check(made))
+            assert passed is None or len(passed) >= 7
+
+
+RULE = st.sampled_from([*variances.names(), "no such rule"]) | st.floats() | st.floats(0, 9) | WRONG
+
+
+@examples(40)
+@given(x=matrices(), rule=RULE, method=st.sampled_from(["mean", "median", "gtm", "crh", "native"]))
+def test_any_variance_rule_on_any_answers(x: Any, rule: Any, method: str) -> None:
+    est = attempt("estimate with keywords", lambda: trueup.estimate(x, method, "none"))
+    if est is None:
+        return
+    found = attempt(
+        "variance.variances", lambda: variances.variances(rule, est.answers, est.aggregate)
+    )
+    if found is not None:
+        assert not np.isinf(found).any()
+        assert not (found < 0).any()
+    noise = attempt("variance.worker_noise", lambda: variances.worker_noise(est.answers))
+    assert noise is not None
+    assert (noise.variance >= 0).all()
+    assert np.isfinite(noise.variance).all()
 
 
 @examples(60)
@@ -363,7 +404,7 @@ def test_any_numbers_in_the_theory(name: str, data: st.DataObject) -> None:
         if about.default is inspect.Parameter.empty or data.draw(st.booleans()):
             right = ARGUMENTS.get(each, NUMBER)
             how[each] = data.draw(st.one_of(right, right, right, right, WRONG), label=each)
-    found = attempt(f"theory.{name}", lambda: function(**how))
+    found = attempt(f"theory.{name}", lambda: function(**how), function)
     if found is not None:
         finite(found)
         assert len(str(found)) > 0
@@ -557,6 +598,9 @@ def test_files_through_the_command_line_give_what_python_gives(
         assert found[name] == pytest.approx(value, rel=1e-9, abs=1e-9 * size + 1e-300)
 
 
+LINES = "question,worker,answer\n" + "".join(
+    f"q{j},w{i},{(7 * i + 3 * j) % 11}\n" for i in range(4) for j in range(5)
+)
 READING = ("question", "worker", "answer", "sep", "decimal", "encoding", "wide")
 
 
@@ -568,67 +612,6 @@ def test_any_way_of_reading(folder: Path, how: dict[str, Any]) -> None:
     est = attempt("estimate from a file", lambda: trueup.estimate(path, "mean", **how))
     if est is not None:
         sound(est)
-
-
-COMMANDS = (
-    "estimate",
-    "rank",
-    "compare",
-    "diagnose",
-    "doctor",
-    "simulate",
-    "update",
-    "datasets",
-    "study",
-)
-OPTIONS = (
-    "--method", "--shrink", "--variance", "--level", "--caution", "--seed", "--groups", "--covariates", "--gold",
-    "--bias", "--truth", "--format", "--question", "--worker", "--answer", "--duplicates", "--transform", "--bounds",
-    "--sep", "--decimal", "--encoding", "--wide", "--quiet", "--methods", "--workers", "--questions", "--engine",
-    "--worker-variance", "--answer-variance", "--panels", "--target-se", "--max-iter", "--no-such-option",
-)  # fmt: skip
-WORDS = (
-    "mean", "native", "none", "paper", "0.5", "0", "-1", "1e400", "nan", "x", "", "json", "text", "mean,median",
-    "question", "answer", "a.csv", "nowhere.csv", "log", "0,1", "é😀", "two\nlines", "'; DROP", "3", "=1+1",
-)  # fmt: skip
-LINES = "question,worker,answer\n" + "".join(
-    f"q{j},w{i},{(7 * i + 3 * j) % 11}\n" for i in range(4) for j in range(5)
-)
-
-
-@examples(40)
-@given(
-    command=st.sampled_from(COMMANDS[:6]),
-    rest=st.lists(
-        st.one_of(
-            st.tuples(st.sampled_from(OPTIONS), st.sampled_from(WORDS)),
-            st.tuples(st.sampled_from(WORDS)),
-        ),
-        max_size=3,
-    ),
-    has_file=st.booleans(),
-)
-def test_any_command_line_ends_well(
-    folder: Path, command: str, rest: list[tuple[str, ...]], has_file: bool
-) -> None:
-    arguments = [
-        command,
-        *(["a.csv"] if has_file else []),
-        *(word for each in rest for word in each),
-    ]
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        Path("a.csv").write_text(LINES, "utf-8")
-        code, out, err = run(*arguments)
-    finally:
-        os.chdir(before)
-    assert code in (0, 1, 2), (code, out, err)
-    if code:
-        assert err.startswith("trueup: "), err
-        assert err.count("\n") == 1, err
-    assert "unexpected" not in err, (arguments, err)
-    assert "Traceback" not in err
 
 
 # -- memory and disk -------------------------------------------------------------------------------
@@ -681,7 +664,7 @@ def test_any_keywords_on_disk(folder: Path, how: dict[str, Any]) -> None:
 
     path, out = folder / "plain.csv", folder / "out.parquet"
     path.write_text(LINES, "utf-8")
-    est = attempt("estimate on disk with keywords", lambda: on_disk(path, out, **how))
+    est = attempt("estimate on disk with keywords", lambda: on_disk(path, out, **how), on_disk)
     if est is not None:
         finite([row["estimate"] for row in read_estimates(out)])
         assert len(str(est)) > 0

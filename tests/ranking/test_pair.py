@@ -47,6 +47,38 @@ def test_the_formulas_by_a_plain_loop(missing: float) -> None:
     ) == pytest.approx(plain(y, w))  # fmt: skip
 
 
+def test_the_formulas_where_most_scores_are_missing() -> None:
+    """Each of many judges scored a few items: the table is not kept in full."""
+    rng = np.random.default_rng(6)
+    n, judges = 60, 30
+    y = np.full((n, judges), np.nan)
+    for row in y:
+        who = rng.choice(judges, 3, replace=False)
+        row[who] = rng.normal(size=3) + who / 9
+    w = rng.uniform(0.5, 3.0, judges)
+    p, i = np.nonzero(~np.isnan(y))
+    assert len(np.unique(i)) == judges
+    found = mean_over_items(p, i, y[p, i], w)
+    assert (
+        found.value, found.item_variance, found.judge_variance, found.judge_noise, found.judge_df
+    ) == pytest.approx(plain(y, w))  # fmt: skip
+
+
+def test_degrees_of_freedom_are_those_of_satterthwaite() -> None:
+    rng = np.random.default_rng(7)
+    y = rng.normal(size=(15, 4)) + rng.normal(size=4)
+    p, i = np.indices(y.shape).reshape(2, -1)
+    found = mean_over_items(p, i, y.ravel(), np.ones(4))
+    assert found.judge_df == pytest.approx(3.0)  # 1/sum h^2 - 1
+    of_items, noise = found.item_variance, found.judge_noise
+    expected = found.variance(fixed=False) ** 2 / (of_items**2 / 14 + noise**2 / 3)
+    assert found.degrees(fixed=False) == pytest.approx(expected)
+    assert found.degrees(fixed=True) == 14
+    # Judges of unequal weight have fewer, down to those of the few that count.
+    unequal = mean_over_items(p, i, y.ravel(), np.array([8.0, 8.0, 0.1, 0.1]))
+    assert 1.0 < unequal.judge_df < 1.1
+
+
 def test_one_judge_says_nothing_about_other_judges() -> None:
     found = mean_over_items(np.arange(4), np.zeros(4, int), np.array([1.0, 2, 3, 4]), np.ones(1))
     assert not found.knows_judges

@@ -676,3 +676,18 @@ def test_a_state_that_cannot_be_true_is_refused_though_its_checksums_fit(
     path.write_bytes(rebuilt(content, change))
     with pytest.raises(TrueupError, match=f"damaged or no state of trueup .*{says}"):
         load(path)
+
+
+def test_what_was_set_aside_and_what_was_known_is_still_said(tmp_path: Path) -> None:
+    table = {
+        "question": ["q", "q", "r", "r", "r"],
+        "worker": ["a", "b", "a", "b", "silent"],
+        "answer": [1.0, 2.0, 4.0, 5.0, None],
+    }
+    est = estimate(table, "mean", gold={"q": 1.5}, groups={"q": "x", "r": "y"})
+    again = load(est.save(tmp_path / "state.trueup"))
+    assert str(again) == str(est)
+    assert '1 worker without any answer is left out: "silent"' in str(again)
+    assert "groups=groups, gold=gold" in str(again.request.as_call())
+    more = {"question": ["s"], "worker": ["a"], "answer": [3.0]}
+    np.testing.assert_array_equal(update(again, more).estimate, update(est, more).estimate)

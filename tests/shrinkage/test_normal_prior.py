@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from plain_quadrature import QUADRATURE, PlainPosterior, agree, data, plain
 from trueup import TrueupError
 from trueup.shrinkage import Mixture, Normal
-from trueup.shrinkage.quadrature import levels
+from trueup.shrinkage.quadrature import integrate, levels
 from trueup.shrinkage.units import PanelUnits
 
 if TYPE_CHECKING:
@@ -48,6 +48,20 @@ def test_normal_by_adaptive_quadrature() -> None:
     found = Normal(caution=1.0).fit(x, v).posterior(x, v)
     for j in range(3):
         assert found.mean[j] == pytest.approx(whole(j) / whole(None), abs=QUADRATURE)
+
+
+@pytest.mark.parametrize("high", [5.0, 1e4])
+def test_the_grid_integrates_a_density_that_does_not_vanish_at_its_ends(high: float) -> None:
+    """Without questions only the prior is left: with the power 2 a density (1 + s)^-2 from 0 to the upper end."""
+    one = np.ones((1, 1))
+    nodes, _ = integrate(
+        lambda s: (np.zeros(s.shape), np.zeros(s.shape), ()),
+        free=1.0, power=2.0, high=np.array([high]), c=one,
+    )  # fmt: skip
+    found = float((nodes.weight / (1.0 + nodes.s)).sum())
+    exact = 0.5 * (1.0 - (1.0 + high) ** -2) / (1.0 - 1.0 / (1.0 + high))
+    assert found == pytest.approx(exact, rel=3e-3)
+    assert nodes.weight.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("seed", "m", "nu"), [(5, 8, 6.0), (6, 6, 2.0), (7, 12, 40.0)])

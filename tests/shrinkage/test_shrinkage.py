@@ -219,3 +219,10 @@ def test_bad_aggregates_are_refused(x: list[float], v: list[float], message: str
         EBE().fit(np.array(x), np.array(v))
     with pytest.raises(TrueupError, match="panels"):
         EBE().fit(np.ones(4), np.ones(4), panels=np.array([0, 3]))
+
+
+def test_sure_takes_aggregates_that_are_huge_beside_their_variances() -> None:
+    x = np.array([0.0, 0.0, 0.0, 3.02846089745981e141])
+    found = Sure().fit(x, 2.6e-38 * np.ones(4)).posterior(x, 2.6e-38 * np.ones(4))
+    np.testing.assert_allclose(found.mean, x, rtol=1e-6, atol=1e135)
+    assert np.isfinite(found.variance).all()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SMALLEST_SHARE = 1e-8
 # Weight of a worker who has all of the loss: positive, for questions that nobody else answered.
 SMALLEST_WEIGHT = 1e-12
+# Losses that differ by a smaller share are equal.
+TIED = 1e-9
 SCALINGS: dict[str, Scaling] = {
     "std": "inverse_std",
     "var": "inverse_variance",
@@ -114,4 +116,5 @@ class PM(CRH):
         return state.facts.panel_max(distance)
 
     def reward(self, share: Floats) -> Floats:
-        return -np.log(share) + 1e-7
+        # Who is the worst is not for rounding to decide: from a tie the weights would drift to one side or the other.
+        return -np.log(np.where(share > 1.0 - TIED, 1.0, share)) + 1e-7

@@ -37,6 +37,8 @@ BIASES_AFTER, SPREAD_AFTER = 1, 2
 SMALLEST, FLOOR = 1e-4, 1e-6
 #: Biases with a variance below this share of what one worker's answers can show are rounding error.
 ROUNDING = 1e-9
+#: Relative size of a difference that rounding can make in a comparison with a limit.
+TIED = 1e-9
 #: Degrees of freedom that an answer with heavy-tailed errors counts for.
 HEAVY_FREEDOM = 2.0 / 3.0
 
@@ -126,7 +128,8 @@ class WorkerLearning:
         square = np.divide(rest**2, known, out=np.ones(len(rest)), where=known > 0)
         excess, size = facts.panel_sum(several * (square - 1.0)), facts.panel_sum(several)
         below = facts.panel_sum(several * known)
-        clear = (size >= 2) & (excess > np.sqrt(2.0 * size)) & (below > 0)
+        # Two workers a constant apart on two questions are right at the limit, where rounding must not decide.
+        clear = (size >= 2) & (excess > np.sqrt(2.0 * size) * (1.0 + TIED)) & (below > 0)
         return facts.spread(np.divide(excess, below, out=np.zeros(len(size)), where=clear))
 
     def _update_biases(self, learned: Learned, total: Floats, rest: Floats) -> Learned:

@@ -94,6 +94,8 @@ class Answers:
                 raise AnswersError(
                     f"{min(too_late)}: belongs where the Answers are made; pass it to Answers.of."
                 )
+            if not data.n_answers:  # such as a panel that nobody answered
+                raise AnswersError("answers: found none. Give at least one answer.")
             return data
         if is_path(data):
             return cls.from_file(data, **options)

@@ -35,6 +35,8 @@ class Origin:
         Workers that have rows or a column but no answer; None for one whose name is not told.
     repeat_squares, repeat_degrees
         Sum of squares of repeated answers around their means, where these were taken, and its degrees of freedom.
+    told
+        What was set aside of answers that come from a saved state, in words.
     """
 
     question_ids: Ids
@@ -53,11 +55,14 @@ class Origin:
     repeat_squares: float = 0.0
     repeat_degrees: int = 0
     dropped_workers: tuple[object, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def account(self) -> list[str]:
         """What was set aside, and which marks were taken for "no answer" that may have been meant otherwise."""
-        lines = [self.rejects.account(self.n_rows)] if len(self.rejects) else []
+        lines = [*self.told]
+        if len(self.rejects):
+            lines.append(self.rejects.account(self.n_rows))
         if self.doubtful:
             marks = ", ".join(f"{quoted(text)} ({count:,})" for text, count in self.doubtful)
             lines.append(f"taken for no answer: {marks}")

@@ -33,7 +33,7 @@ def one(answers: Answers, number: int) -> Answers:
     if not _is_whole(number) or not 0 <= number < answers.n_panels:
         raise AnswersError(
             f"found {quoted(number)}, there are panels 0 to {answers.n_panels - 1}.",
-            argument="panel",
+            argument="number",
         )
     return span(answers, number, number + 1)
 

@@ -68,13 +68,13 @@ def diagnose(
     from trueup.cli.tables import suspicious_table, write_files
     from trueup.cli.wording import as_options
     from trueup.errors import TrueupError
+    from trueup.findings.answers_needed import check_target
     from trueup.io.formats import PAGES
     from trueup.io.outputs import check_outputs, tables_at
     from trueup.report.findings_page import write_findings
     from trueup.request import Request
 
-    if target_se is not None and not 0 < target_se < float("inf"):
-        raise TrueupError(f"--target-se: found {target_se:g}, must be a number above 0.")
+    check_target(target_se)
     if resamples < 0 or resamples == 1:
         raise TrueupError(
             f"--resamples: found {resamples}, must be 2 or more, or 0 to leave them out."

@@ -9,7 +9,8 @@ from trueup.errors import Comma, Mention, Message, quoted
 
 #: Options that are no keywords of `trueup.estimate`.
 OPTIONS = (
-    "engine", "force", "keep", "memory_limit", "out", "strict", "truth", "work_dir",
+    "engine", "force", "keep", "memory_limit", "methods", "out", "strict", "target_se", "truth",
+    "work_dir",
     "answers_per_question", "correlation", "density", "noise", "questions", "spammers", "truth_mean", "truth_scale",
     "variance_scale", "workers",
     "baseline", "by", "cluster", "cost_answer", "cost_item", "fail_if", "item", "judges", "margin", "run",

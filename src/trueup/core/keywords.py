@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _KEYWORD = "keyword"
 #: Options of the command line that are not called like their keywords.
-_FLAGS = {"from_format": "--from"}
+_FLAGS = {"from_format": "--from", "methods": "--method"}
 
 
 @dataclass(frozen=True)

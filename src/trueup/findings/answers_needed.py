@@ -183,6 +183,12 @@ class AnswersNeeded:
         return lines
 
 
+def check_target(target_se: float | None) -> None:
+    """Check a target that a caller gives: its square must be a number."""
+    if target_se is not None:
+        number("target_se", target_se, SMALLEST)
+
+
 def answers_needed(solution: Solution, kind: str, target_se: float | None = None) -> AnswersNeeded:
     """Return which questions need more answers.
 
@@ -196,6 +202,7 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
         Standard error that every question should have, in answer units; default: that of the median question, relative
         to the value where logarithms are combined.
     """
+    check_target(target_se)
     problem, error = solution.root.problem, solution.column("std_error")
     if problem.n_panels > 1:
         raise TrueupError("estimate: it is of panels; ask for one of them.")
@@ -209,11 +216,7 @@ def answers_needed(solution: Solution, kind: str, target_se: float | None = None
     slope = np.where(known & (error > 0), _slope(solution), 1.0)
     relative = target_se is None and solution.scale.transform in LOGARITHMS
     unit = slope if relative else np.ones(len(slope))
-    if target_se is None:
-        target = float(np.median((error / unit)[known]))
-    else:
-        number("target_se", target_se, SMALLEST)
-        target = float(target_se)
+    target = float(np.median((error / unit)[known])) if target_se is None else float(target_se)
     s = _typical(solution)
     total = np.where(known, error / slope, 0.0) ** 2
     own = np.minimum(np.nan_to_num(solution.second_step.posterior.variance), total)

@@ -14,7 +14,7 @@ from trueup.engines.memory import MemoryEngine
 from trueup.errors import Message, TrueupError
 from trueup.findings.agreement import agreement
 from trueup.findings.answers import odd_answers
-from trueup.findings.answers_needed import answers_needed
+from trueup.findings.answers_needed import answers_needed, check_target
 from trueup.findings.correlated import CorrelatedWorkers
 from trueup.findings.second_step import PANELS, SHARED, diagnose_second_step
 from trueup.findings.workers import constant_workers, judge_workers
@@ -111,6 +111,7 @@ class Findings:
         self, *, target_se: float | None = None, panels: int = PANELS, seed: int = 0
     ) -> Findings:
         """Return the findings for other options; parts that do not depend on them are not computed again."""
+        check_target(target_se)
         findings = copy(self)
         vars(findings).update(_options=FindingOptions(target_se, panels, seed), _reasons={})
         return findings

@@ -148,7 +148,9 @@ class CrowdNumbers:
     def known(self, gold: GoldQuestions | None) -> tuple[float, float, KnownTruths]:
         """Return s, x and the known truths in units of s; they tell s where the answers do not."""
         s, x = self._noticeable(self.s), self.x
-        if gold is None:
+        if gold is None or not len(
+            gold.truth
+        ):  # none of them is about a question that was answered
             return s, x, NOTHING
         if s <= 0 and len(gold.truth) >= FEWEST_GOLD:
             off = float(np.sqrt(np.mean((gold.truth - gold.aggregate) ** 2)))

@@ -108,11 +108,12 @@ def decide(
 
 def find_system(names: Sequence[object], name: object, argument: str = "baseline") -> int:
     """Return the number of a system; a text also finds a system whose name is written like it."""
-    if name in names:
-        return names.index(name)
-    alike = [number for number, each in enumerate(names) if str(each) == name]
-    if len(alike) == 1:
-        return alike[0]
+    if not getattr(name, "ndim", 0):  # an array would be compared entry by entry
+        if name in names:
+            return names.index(name)
+        alike = [number for number, each in enumerate(names) if str(each) == name]
+        if len(alike) == 1:
+            return alike[0]
     raise TrueupError(
         f"found {listing([name], 1)}, which is none of the systems {listing(names, MOST_NAMES)}.",
         argument=argument,

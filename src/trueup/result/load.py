@@ -30,6 +30,7 @@ from trueup.io.archive import (
     vector,
     whole,
 )
+from trueup.io.question_data import QuestionDataRequest
 from trueup.io.read_options import ReadOptions
 from trueup.pipeline.calibration import Calibration
 from trueup.pipeline.diagnosis import Diagnosis
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.registry import Method
     from trueup.core.arrays import Floats
+    from trueup.io.question_data import QuestionData
 
     Arrays = Mapping[str, NDArray[Any]]
 
@@ -307,8 +309,20 @@ def _estimate(meta: dict[str, Any], arrays: Arrays, state: SavedState) -> Estima
         diagnosis=_diagnosis(meta["diagnosis"]),
         is_plain=combined is scaled and data.gold is None,
     )
-    kind = answers.origin.kind
-    return Estimate(state.request, data, solution, kind, worker_values=workers)
+    request = replace(state.request, question_data=_as_given(data))
+    return Estimate(request, data, solution, answers.origin.kind, worker_values=workers)
+
+
+def _as_given(data: QuestionData) -> QuestionDataRequest:
+    """Ask for what is known of the questions by values in their order, so that the call shows that it was given."""
+    groups = None
+    if data.groups is not None:
+        groups = np.full(len(data.groups.codes), None)
+        names = data.groups.ids.tolist()
+        for place, code in enumerate(data.groups.codes.tolist()):
+            groups[place] = names[code] if code >= 0 else None
+    covariates = None if data.covariates is None else data.covariates.values
+    return QuestionDataRequest(groups=groups, covariates=covariates, gold=data.gold)
 
 
 def check_columns(columns: Mapping[str, Floats]) -> None:

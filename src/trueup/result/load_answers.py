@@ -90,6 +90,7 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
             n_rows=rows,
             n_missing=missing,
             n_duplicates=duplicates,
+            told=tuple(map(printable, texts(about.get("account") or []))),
             names=_names(about, questions),
             unanswered=_unanswered(arrays, questions, types.get("question")),
         ),

@@ -144,14 +144,16 @@ class Sure(ShrinkRule):
             return by_panel.sum(b * b * away**2 + v * (1.0 - 2.0 * by_panel.repeat(shrink) * b))
 
         def slope(s: Floats) -> Floats:
-            """Return the derivative of the risk by tau2: at a flat minimum its sign is more accurate than the risk."""
+            """Return the derivative of the risk by tau2, in some unit: at a flat minimum its sign is more accurate."""
             total = v + by_panel.repeat(unit * s / (1.0 - s))
             b = np.divide(v, total, out=np.zeros(len(v)), where=total > 0)
-            # The share of v first: the inverse of a small variance need not be a number.
+            # Only its sign counts, so that each part is taken as a share: the inverse of a small variance need not be
+            # a number, nor its product with a large square.
             gain = by_panel.repeat(shrink) * v - b * away**2
-            return by_panel.sum(
-                2.0 * b * np.divide(gain, total, out=np.zeros(len(v)), where=total > 0)
-            )
+            size = by_panel.sum(np.abs(gain))
+            gain /= by_panel.repeat(np.where(size > 0, size, 1.0))
+            total /= by_panel.repeat(unit)
+            return by_panel.sum(b * np.divide(gain, total, out=np.zeros(len(v)), where=total > 0))
 
         low, high = np.zeros(len(unit)), np.full(len(unit), NEARLY_ONE)
         best, column = low, np.arange(len(unit))

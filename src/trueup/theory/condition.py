@@ -172,16 +172,20 @@ def condition_from_bootstrap(aggregates: ArrayLike, psi: ArrayLike) -> Condition
     The condition cannot be verified from the observations alone, contrary to a remark in the paper; this is only the
     closest approximation.
     """
-    return _measure(aggregates, psi, None, ONE_DATA_SET)
+    return _measure(aggregates, psi, None, ONE_DATA_SET, name="aggregates")
 
 
 def _measure(
-    samples: ArrayLike, psi: ArrayLike, truth: ArrayLike | None, notes: tuple[str, ...]
+    samples: ArrayLike,
+    psi: ArrayLike,
+    truth: ArrayLike | None,
+    notes: tuple[str, ...],
+    name: str = "samples",
 ) -> Condition:
-    x = repeated(samples)
+    x = repeated(samples, name=name)
     n_samples, m = x.shape
     value = per_sample("psi", psi, n_samples)
-    deviations, squares = centred("samples", x)
+    deviations, squares = centred(name, x)
     step = deviations * (value / squares)[:, None]
     products = _products(x, step, truth)
     ratios = value * value / squares

@@ -106,12 +106,14 @@ def share(name: str, value: ArrayLike) -> float:
     return probability
 
 
-def repeated(samples: ArrayLike, least: int = 2) -> Floats:
+def repeated(samples: ArrayLike, least: int = 2, name: str = "samples") -> Floats:
     """Check repeated aggregates: a row per sample, a column per question, at least four columns."""
-    array = numbers("samples", samples, ndim=2)
-    count("samples", array.shape[1])
+    array = numbers(name, samples, ndim=2)
+    count(name, array.shape[1])
     if len(array) < least:
-        raise TrueupError(f"samples: found {len(array)} rows. Give at least {least} samples.")
+        raise TrueupError(
+            f"found {len(array)} rows.", argument=name, remedy=f"Give at least {least} samples."
+        )
     return array
 
 

@@ -151,9 +151,9 @@ def unbiased_risk(
     """
     x = repeated(samples, least=1)
     n_samples, m = x.shape
+    noise = number("variance", variance, "positive")  # first, as a known variance is psi, too
     value = per_sample("psi", psi, n_samples)
     grows = per_sample("slopes", slopes, n_samples, "any")
-    noise = number("variance", variance, "positive")
     size = strength(alpha, m)
     _, squares = centred("samples", x)
     risk: Floats = (
