@@ -285,7 +285,7 @@ def one_dictionary(series: Series) -> Series:
     is_coded = pyarrow.types.is_dictionary(series.type)
     coded = series.unify_dictionaries() if is_coded else series.dictionary_encode()
     indices = pyarrow.concat_arrays([chunk.indices for chunk in coded.chunks])
-    return pyarrow.DictionaryArray.from_arrays(indices, coded.chunk(0).dictionary)
+    return pyarrow.DictionaryArray.from_arrays(indices, coded.chunk(0).dictionary, safe=False)
 
 
 def joined(parts: list[Series]) -> Series:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 LEAST = 8  # questions answered in both halves
 LEAST_NOISE = 1e-300  # a smaller variance is none: its inverse is hardly a number
-SMALL = 1 << 13  # questions in a half that is hardly worth a thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +92,13 @@ class HoldoutTrial:
         finite = np.isfinite(x) & np.isfinite(v)
         both: Bools = finite[:, 0] & finite[:, 1]
         panel = np.repeat(np.arange(len(panels)), sizes)
+        # Of a large problem there are few splits, and a sample of the questions.
+        tried, asked = both.any(axis=1), both.any(axis=0)
+        if not tried.any():
+            return None
+        x, v, both = (part[tried][..., asked] for part in (x, v, both))
+        panel, positions = panel[asked], positions[asked]
+        sizes = np.bincount(panel, minlength=len(panels))
         counts = np.stack([np.bincount(panel[split], minlength=len(panels)) for split in both])
         both &= np.repeat(counts >= LEAST, sizes, axis=1)
         counts = np.where(counts >= LEAST, counts, 0)
@@ -120,7 +126,7 @@ class HoldoutTrial:
             question=question,
             normal=normal.posterior(x_from, v_from, panels=starts),
             bounds=bounds,
-            turns=2 * len(x),
+            turns=2 * len(halves.x),
         )
 
     def score(self, predicted: Floats) -> HoldoutScore:
@@ -171,5 +177,5 @@ class HoldoutTrial:
             predicted[at] = mean.reshape(predicted[at].shape)
 
         starts = offsets(np.diff(self.data.starts)[halves])
-        side_by_side(predict, uncut_tiles(starts, CELLS // 4), len(x) // SMALL)
+        side_by_side(predict, uncut_tiles(starts, CELLS), len(x) // CELLS)
         return predicted

@@ -51,7 +51,9 @@ def _load(
         coded = [name for name in texts if _has_dictionaries(metadata, name)]
         open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
         if metadata.num_rows >= MANY and metadata.num_row_groups > 1:
-            columns = _load_halves(open_file, metadata, names, texts)
+            plain = [name for name in texts if name not in coded]
+            columns = _load_halves(open_file, metadata, names, plain)
+            pyarrow.default_memory_pool().release_unused()
         else:
             with open_file() as file:
                 table = file.read(columns=list(names))
@@ -63,7 +65,7 @@ def _load(
 
 
 def _load_halves(
-    open_file: Callable[[], Any], metadata: Any, names: Sequence[str], texts: Collection[str]
+    open_file: Callable[[], Any], metadata: Any, names: Sequence[str], plain: Collection[str]
 ) -> dict[str, Series]:
     """Load the halves of a large file on two threads, few rows at a time: large pieces of memory are slow to get."""
     pyarrow = need("pyarrow", "files")
@@ -77,7 +79,7 @@ def _load_halves(
         whole = pyarrow.concat_tables(tables)
         columns = {name: whole.column(name) for name in names}
         return {
-            name: [one_dictionary(column)] if name in texts else column.chunks
+            name: [one_dictionary(column)] if name in plain else column.chunks
             for name, column in columns.items()
         }
 
