@@ -96,7 +96,8 @@ class HoldoutTrial:
         tried, asked = both.any(axis=1), both.any(axis=0)
         if not tried.any():
             return None
-        x, v, both = (part[tried][..., asked] for part in (x, v, both))
+        x, v = x[tried][..., asked], v[tried][..., asked]
+        both = both[tried][:, asked]
         panel, positions = panel[asked], positions[asked]
         sizes = np.bincount(panel, minlength=len(panels))
         counts = np.stack([np.bincount(panel[split], minlength=len(panels)) for split in both])
