@@ -163,14 +163,18 @@ def _first_of_each(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int
     """Return the first row of each code, if the codes are numbered in order of first appearance without gaps."""
     firsts, known = [], 0
     for start in range(0, len(codes), PIECE):
-        piece = codes[start : start + PIECE].astype(np.int64)
-        if piece.min() < 0:
+        piece = codes[start : start + PIECE]
+        low, high = int(piece.min()), int(piece.max())
+        if low < 0:
             return None
+        if high < known:
+            continue
+        piece = piece.astype(np.int64)
         piece[0] = max(piece[0], known - 1)
         highest = np.maximum.accumulate(piece)
         new = np.flatnonzero(np.diff(highest, prepend=known - 1))
         known += len(new)
-        if highest[-1] != known - 1:
+        if high != known - 1:
             return None
         firsts.append(new + start)
     return np.concatenate(firsts) if known == size and firsts else None
