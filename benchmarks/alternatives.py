@@ -1,10 +1,10 @@
 """Against what a user would do instead: the average of each question, by DuckDB or polars, from the same file.
 
-    python benchmarks/alternatives.py            one and ten million answers, a few minutes
-    python benchmarks/alternatives.py --quick    100,000 answers, to try the script
+    python benchmarks/alternatives.py            ten thousand to ten million answers, about ten minutes
+    python benchmarks/alternatives.py --quick    ten thousand answers, to try the script
 
-Every program starts in a fresh process, reads the same Parquet file (ids are text, rows are in no order) and writes
-Parquet. Times are those of the whole process, the best of a few turns.
+Every program starts in a fresh process, reads the same file (Parquet with ids as text, in no order, unless said
+otherwise) and writes one of its kind. Times are those of the whole process, the best of a few turns.
 """
 
 from __future__ import annotations
@@ -28,28 +28,43 @@ from measure import (
 DUCKDB = """
 import sys, duckdb
 duckdb.execute(f'''COPY (SELECT question, avg(answer) AS answer FROM '{sys.argv[1]}' GROUP BY question)
-    TO '{sys.argv[2]}' (FORMAT parquet)''')
+    TO '{sys.argv[2]}' (FORMAT {sys.argv[3]})''')
 """
 POLARS = """
 import sys, polars as pl
-answers = pl.scan_parquet(sys.argv[1]).group_by("question").agg(pl.col("answer").mean())
-answers.sink_parquet(sys.argv[2])
+read = {"parquet": pl.scan_parquet, "csv": pl.scan_csv}[sys.argv[3]]
+answers = read(sys.argv[1]).group_by("question").agg(pl.col("answer").mean())
+getattr(answers, "sink_" + sys.argv[3])(sys.argv[2])
 """
 FIRST = "DuckDB, average"
+#: The largest problem that a report is written of here, and sizes at which other files are read.
+WITH_REPORT, OTHER_FILES = 1_000_000, (100_000, 1_000_000)
+#: Text in Parquet comes first; then other ids and files, by their names.
+KINDS = {
+    "text ids, Parquet": ("text", "parquet"),
+    "integer ids, Parquet": ("integers", "parquet"),
+    "text ids, CSV": ("text", "csv"),
+    "integer ids, CSV": ("integers", "csv"),
+}
 
 
-def commands(source: Path) -> dict[str, list[str]]:
+def commands(source: Path, *, report: bool) -> dict[str, list[str]]:
     """Return what is compared."""
-    out = str(source.with_suffix(".average.parquet"))
-    return {
-        FIRST: [sys.executable, "-c", DUCKDB, str(source), out],
-        "polars, average": [sys.executable, "-c", POLARS, str(source), out],
+    kind = source.suffix[1:]
+    out = [str(source), str(source.with_suffix(f".average.{kind}")), kind]
+    programs = {
+        FIRST: [sys.executable, "-c", DUCKDB, *out],
+        "polars, average": [sys.executable, "-c", POLARS, *out],
         "trueup, mean, no second step": trueup_command(
             source, "--method", "mean", "--shrink", "none"
         ),
         "trueup, CRH, adaptive": trueup_command(source, "--method", "crh"),
-        "trueup, auto, adaptive": trueup_command(source),
+        "trueup, default": trueup_command(source),
     }
+    if report:
+        page = str(source.with_suffix(".html"))
+        programs["trueup, default, with report"] = trueup_command(source, "--report", page)
+    return programs
 
 
 def table(size: int, runs: dict[str, Run]) -> list[str]:
@@ -64,6 +79,25 @@ def table(size: int, runs: dict[str, Run]) -> list[str]:
         ratio = run.seconds / runs[FIRST].seconds
         figures = f"{run.seconds:.2f} | {ratio:.1f} | {run.memory / 1e6:.0f}"
         lines.append(f"| {name} | {run.failed or figures} |")
+    return lines
+
+
+def other_files(size: int, kinds: dict[str, dict[str, Run]]) -> list[str]:
+    """Return the seconds of each program for each kind of file of one size."""
+    programs = list(next(iter(kinds.values())))
+    lines = [
+        f"### Other files, {size:,} answers",
+        "",
+        f"| seconds (/ DuckDB) | {' | '.join(kinds)} |",
+        "|---" * (len(kinds) + 1) + "|",
+    ]
+    for program in programs:
+        cells = [
+            runs[program].failed
+            or f"{runs[program].seconds:.2f} ({runs[program].seconds / runs[FIRST].seconds:.1f})"
+            for runs in kinds.values()
+        ]
+        lines.append(f"| {program} | {' | '.join(cells)} |")
     return lines
 
 
@@ -96,23 +130,34 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small file; nothing is written")
     parser.add_argument("--folder", type=Path, help="where the files go; default: a temporary one")
     options = parser.parse_args()
-    sizes = (100_000,) if options.quick else (1_000_000, 10_000_000)
-    results = {}
+    sizes = (10_000,) if options.quick else (10_000, 100_000, 1_000_000, 10_000_000)
+    turns = 1 if options.quick else 3
+    results, others = {}, {}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for size in sizes:
             source = make_answers(size, Path(folder))
-            results[size] = in_turns(commands(source), 1 if options.quick else 3)
+            results[size] = in_turns(commands(source, report=size <= WITH_REPORT), turns)
+        for size in sizes[:1] if options.quick else OTHER_FILES:
+            others[size] = {
+                name: in_turns(
+                    commands(make_answers(size, Path(folder), *kind), report=False), turns
+                )
+                for name, kind in KINDS.items()
+            }
     lines = [
         "## Against the average of each question",
         "",
         f"`benchmarks/alternatives.py`. {machine('duckdb', 'polars', 'numpy')}.",
         "",
         "Whole processes, from a Parquet file with ids as text, in no order, to a Parquet file; best of three turns.",
+        "The default is `--method auto`; CRH has the adaptive second step, too.",
         "An average has no intervals, weighs all workers alike and says nothing of them.",
         "",
     ]
     for size, runs in results.items():
         lines += [*table(size, runs), ""]
+    for size, kinds in others.items():
+        lines += [*other_files(size, kinds), ""]
     if not options.quick:
         write_section("alternatives", [*lines, chart(results)])
     print("\n".join(lines))

@@ -24,12 +24,13 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results.md"
 TITLE = "# Benchmarks\n\nPrinted by `make bench`. Ratios compare times of one run on one machine.\n"
 #: The sections, in the order in which they are shown.
-SECTIONS = ("alternatives", "peers", "growth", "first step", "native")
+SECTIONS = ("alternatives", "parts", "peers", "growth", "first step", "native")
 
-#: Writes a file of answers in no order, ids as text: ten answers to a question, a worker for every thousand answers.
+#: Writes a file of answers in no order: ten answers to a question, a worker for every thousand answers.
 MAKE = """
 import sys, duckdb
-size, path, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+size, path, folder, text = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4] == "text"
+question, worker = ("'question-' || q", "'worker-' || w") if text else ("q * 7919", "w * 104729")
 questions, workers = size // 10, max(200, size // 1000)
 base = duckdb.connect()
 base.execute("SET preserve_insertion_order = false")
@@ -37,14 +38,14 @@ base.execute("SET memory_limit = '4GB'")
 base.execute(f"SET temp_directory = '{folder}'")
 # Which question and which of its answers a row is comes from a permutation of the rows; 1000003 is a prime.
 base.execute(f'''COPY (
-    SELECT 'question-' || q AS question, 'worker-' || w AS worker,
+    SELECT {question} AS question, {worker} AS worker,
         (hash(q) % 1000) / 100.0
         + (0.5 + (hash(w) % 100) / 50.0) * 2 * (random() + random() + random() - 1.5) AS answer
     FROM (
         SELECT q, (hash(q) % {workers} + r * {workers // 11}) % {workers} AS w
         FROM (SELECT p % {questions} AS q, p // {questions} AS r
               FROM (SELECT (i * 1000003::BIGINT + 17) % {size} AS p FROM range({size}) t(i)))
-    )) TO '{path}' (FORMAT parquet)''')
+    )) TO '{path}' (FORMAT {"csv, HEADER" if path.endswith("csv") else "parquet"})''')
 """
 
 
@@ -102,19 +103,19 @@ def in_turns(commands: dict[str, list[str]], repeat: int) -> dict[str, Run]:
     return best
 
 
-def make_answers(size: int, folder: Path) -> Path:
-    """Write a Parquet file of answers, unless it is there."""
-    path = folder / f"answers-{size}.parquet"
+def make_answers(size: int, folder: Path, ids: str = "text", ending: str = "parquet") -> Path:
+    """Write a file of answers, unless it is there; `ids` are text or integers."""
+    path = folder / f"answers-{size}{'' if ids == 'text' else '-' + ids}.{ending}"
     if not path.exists():
-        made = fresh([sys.executable, "-c", MAKE, str(size), str(path), str(folder)])
+        made = fresh([sys.executable, "-c", MAKE, str(size), str(path), str(folder), ids])
         if made.failed:
             sys.exit(f"{path} could not be made: {made.failed}")
     return path
 
 
 def trueup_command(source: Path, *options: str) -> list[str]:
-    """Return the command line that estimates a file and writes Parquet beside it."""
-    out = str(source.with_suffix(".out.parquet"))
+    """Return the command line that estimates a file and writes another of its kind beside it."""
+    out = str(source.with_suffix(f".out{source.suffix}"))
     return [sys.executable, "-m", "trueup", "estimate", str(source), "-o", out, *options]
 
 

@@ -121,8 +121,14 @@ class Findings:
     @property
     def flags(self) -> list[str | None]:
         """For each worker whether it always gives the same answer, or shares no question with anybody."""
-        root, facts = self._solution.root, self._solution.aggregate.facts
-        return self._once("flags", lambda: constant_workers(root, facts))
+        solution, root = self._solution, self._solution.root
+
+        def find() -> list[str | None]:
+            as_given = solution.scaled is root and root.problem.n_panels == 1
+            sample = self._sample if as_given else sample_answers(root)
+            return constant_workers(root, solution.aggregate.facts, sample)
+
+        return self._once("flags", find)
 
     @property
     def workers(self) -> WorkerTable:

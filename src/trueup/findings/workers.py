@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS
-from trueup.core.arrays import offsets, segment_median
+from trueup.core.arrays import group_order, offsets, segment_median
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
 from trueup.findings.worker_table import (
@@ -52,7 +52,6 @@ from trueup.findings.worker_table import (
     WorkerTable,
 )
 from trueup.variance.bias import estimate_biases
-from trueup.variance.correlated import sample_answers
 from trueup.variance.worker_noise import subtract_bias, worker_noise
 
 if TYPE_CHECKING:
@@ -200,14 +199,14 @@ def judge_workers(
     )
 
 
-def constant_workers(engine: Engine, facts: Facts) -> list[str | None]:
+def constant_workers(engine: Engine, facts: Facts, sample: AnswerSample) -> list[str | None]:
     """Return a text for each worker who (nearly) always gives the same answer or shares no question, else None.
 
-    The median of a worker who nearly always gives the same answer is this answer, whatever the others are.
+    The median of a worker who nearly always gives the same answer is this answer, whatever the others are; `sample` has
+    answers as they were given, from which it is taken.
     """
-    sample = sample_answers(engine)
-    worker, value = sample.answers.workers.astype(np.int64), sample.answers.answers
-    order = np.argsort(worker, kind="stable")
+    worker, value = sample.answers.workers, sample.answers.answers
+    order = group_order(worker, sample.answers.n_workers)
     count = np.bincount(worker, minlength=sample.answers.n_workers)
     usual = segment_median(value[order], np.ones(len(value)), offsets(count))
     median = sample.for_all(usual, np.nan)

@@ -16,7 +16,7 @@ from trueup.shrinkage.adaptive_prior import AdaptivePrior
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
-    from trueup.core.arrays import Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.engines.protocol import Kept
     from trueup.io.table import Ids
     from trueup.result.estimate import Estimate
@@ -134,14 +134,21 @@ def least_certain(est: Estimate, count: int) -> Ints:
         if relative:
             error = error / np.maximum(np.abs(kept[vectors.ESTIMATE]), 1e-300)
         error = np.where(np.isnan(error), np.inf, error)
-        worst = np.argsort(-error, kind="stable")[:count]
+        worst = _largest(error, count)
         number = (block.start + worst).astype(np.float64)
         return Visit(rows={"error": error[worst], "number": number})
 
     reads = (vectors.STD_ERROR, vectors.ESTIMATE)
     rows = est.solution.engine.sweep(visit, reads=reads, answers=False).rows
-    worst = np.argsort(-rows["error"], kind="stable")[:count]
-    return rows["number"][worst].astype(np.int64)
+    return rows["number"][_largest(rows["error"], count)].astype(np.int64)
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    """Return where the largest values are, the largest first, equal ones in order."""
+    places = np.arange(len(values))
+    if len(values) > count > 0:
+        places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    return places[np.argsort(-values[places], kind="stable")[:count]]
 
 
 def _panel_column(est: Estimate, name: str) -> dict[str, Any]:
