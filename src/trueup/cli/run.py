@@ -20,6 +20,7 @@ from trueup.io.leftovers import own_path, remove
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from trueup.answers.answers import Answers
     from trueup.cli.engine_options import EngineOptions
@@ -58,15 +59,21 @@ class Ran(NamedTuple):
     @contextmanager
     def finished(self) -> Iterator[None]:
         """Write files, and free what the estimate takes; a run on disk that fails can be continued."""
-        from trueup import disk
-
         try:
-            with nullcontext() if self.write is None or self.stored else disk.finished(self.est):
+            with self._done():
                 yield
         finally:
             self.est.close()
             if self.stored is not None:
                 remove(self.stored)
+
+    def _done(self) -> AbstractContextManager[object]:
+        """Mark a run on disk as done, so that its working folder is not kept to go on from."""
+        if self.write is None or self.stored:
+            return nullcontext()
+        from trueup import disk
+
+        return disk.finished(self.est)
 
 
 def run_estimate(
