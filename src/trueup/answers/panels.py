@@ -252,13 +252,16 @@ class Folds:
     of_worker: Ints
 
 
-def folds(answers: Answers, groups: int, *, seed: int = 0, draw: int = 0) -> Folds:
+def folds(
+    answers: Answers, groups: int, *, seed: int = 0, draw: int = 0, most: int | None = None
+) -> Folds:
     """Split the workers of every panel into at most `groups` random folds of nearly equal size.
 
-    `draw` numbers different splits with one seed.
+    `draw` numbers different splits with one seed. With `most`, only the first so many folds are left out.
     """
     size = np.minimum(np.diff(answers.panel_workers), groups)[answers.worker_panel]
     fold = places(answers, seed, draw) % np.maximum(size, 1)
+    groups = groups if most is None else min(groups, most)
     left_out = fold[answers.workers] != np.arange(groups)[:, None]
     left_out &= np.arange(groups)[:, None] < size[answers.workers]
     copy, position = np.nonzero(left_out)

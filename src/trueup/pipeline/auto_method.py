@@ -7,7 +7,7 @@ and count only where at least three other answers to the question are left: from
 
 The choice must not depend on the luck of one split, nor on how the workers are numbered: several splits are drawn over
 the sorted ids, and with d the mean over splits of the difference in loss and se that of its standard error (questions
-being independent), the mean takes over where d > se/2. Of a large problem one split is enough where |d| > 5 se.
+being independent), the mean takes over where d > se/2. Of a large problem two folds are enough where |d| > 5 se.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ CANDIDATES: tuple[str, ...] = ("native", "mean")
 FOLDS = 5
 #: Random splits of the workers into folds, and those of a large problem, where the draw hardly matters.
 SPLITS, FEW_SPLITS = 4, 2
-#: A large problem is decided after its first split where all differences exceed this many standard errors.
-DECISIVE = 5.0
+#: Of a large problem so many folds are tried first; they decide where all differences exceed so many standard errors.
+FIRST_FOLDS, DECISIVE = 2, 5.0
 #: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
 FEWEST_WORKERS, FEWEST_LEFT = 3, 3
 #: A candidate is clearly better beyond this many standard errors.
@@ -137,9 +137,9 @@ def choose(
     each_unit = unit[answers.question_panel]
     load_libraries()
 
-    def losses_of(draw: int, threads: int | None = 1) -> list[Floats]:
-        """Return the loss of each candidate on each question, for one split."""
-        split, losses = folds(answers, FOLDS, seed=seed, draw=draw), []
+    def losses_of(draw: int, threads: int | None = 1, most: int | None = None) -> list[Floats]:
+        """Return the loss of each candidate on each question, for one split or some of its folds."""
+        split, losses = folds(answers, FOLDS, seed=seed, draw=draw, most=most), []
         for algorithm in algorithms:
             rough = max(tol, ROUGH)
             try:
@@ -153,26 +153,26 @@ def choose(
             losses.append(loss / each_unit)
         return losses
 
-    losses, errors, done = *np.zeros((2, len(algorithms), panels)), 0
+    losses, errors = np.zeros((2, len(algorithms), panels))
 
     def add(found: list[Floats]) -> None:
-        nonlocal done
-        done += 1
         for candidate, loss in enumerate(found):
             losses[candidate] += segment_sum(loss, answers.panel_questions)
             gap = np.where(np.isfinite(loss), found[0] - loss, 0.0)
             errors[candidate] += np.sqrt(segment_sum(gap**2, answers.panel_questions))
-        if each is not None:
-            each(f"held-out workers, split {done} of {splits}")
 
     if is_large:
-        add(losses_of(0, threads))
-        if (np.abs(losses[0] - losses[1:]) > DECISIVE * errors[1:]).all():
-            splits = 1
-    # The products leave the interpreter: splits run side by side where there are processors for it.
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        for found in pool.map(losses_of, range(done, splits)):
-            add(found)
+        add(losses_of(0, threads, FIRST_FOLDS))
+    if is_large and (np.abs(losses[0] - losses[1:]) > DECISIVE * errors[1:]).all():
+        splits = 1
+    else:
+        losses[:], errors[:] = 0.0, 0.0
+        # The products leave the interpreter: splits run side by side where there are processors for it.
+        with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+            for number, found in enumerate(pool.map(losses_of, range(splits)), start=1):
+                add(found)
+                if each is not None:
+                    each(f"held-out workers, split {number} of {splits}")
     losses, errors = losses / splits, errors / splits
     gain = losses[0] - losses
     # A gain on one question equals its error: rounding must not decide.
