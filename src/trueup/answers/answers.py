@@ -19,6 +19,7 @@ import numpy as np
 from trueup.answers import panels
 from trueup.answers.build import build
 from trueup.answers.cut import BLOCK_ANSWERS, cut_blocks
+from trueup.core.libraries import release_unused
 from trueup.errors import AnswersError
 from trueup.io.read_options import ANSWER_OPTIONS, FILE_OPTIONS
 
@@ -215,6 +216,7 @@ class Answers:
             rules=AnswerRules.of(decimal, thousands, strip_units, skip_bad, valid),
         )
         fields = build(table, duplicates, answer_variance, worker_variance, anonymous=anonymous)
+        release_unused()
         return cls(**fields)
 
     @classmethod

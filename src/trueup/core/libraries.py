@@ -20,6 +20,13 @@ def loaded(name: str) -> ModuleType | None:
     return sys.modules.get(name)
 
 
+def release_unused() -> None:
+    """Give back the memory that pyarrow keeps for later, if it is loaded."""
+    pyarrow = loaded("pyarrow")
+    if pyarrow is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import a package that only some installations have.
 

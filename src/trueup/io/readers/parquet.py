@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trueup.core.libraries import need
+from trueup.core.libraries import need, release_unused
 from trueup.errors import AnswersError
 from trueup.io.encode import MANY, joined, one_dictionary, with_dictionary
 from trueup.io.limits import check_rows
@@ -53,7 +53,7 @@ def _load(
         if metadata.num_rows >= MANY and metadata.num_row_groups > 1:
             plain = [name for name in texts if name not in coded]
             columns = _load_halves(open_file, metadata, names, plain)
-            pyarrow.default_memory_pool().release_unused()
+            release_unused()
         else:
             with open_file() as file:
                 table = file.read(columns=list(names))
