@@ -573,6 +573,8 @@ def test_keywords_of_the_second_step_are_not_known() -> None:
         ({"by": None}, "by: found None"),
         ({"by": "sample_id"}, "own column"),
         ({"run": "nothing"}, "not found"),
+        ({"run": True}, "run: found True"),
+        ({"run": ["run", "epoch"]}, "run: found"),
         ({"judges": "all"}, "judges"),
         ({"higher_is_better": 1}, "higher_is_better"),
         ({"level": 2}, "level"),

@@ -51,6 +51,10 @@ class Layout(NamedTuple):
             raise TrueupError(
                 "found None.", argument="by", remedy="Name the column of the systems."
             )
+        if not isinstance(run, str | None):
+            raise TrueupError(
+                f"found {quoted(run)}.", argument="run", remedy="Name the column of the runs."
+            )
         available = [str(name) for name in column_names(scores)]
         asked = question if item is None else item
         items = _several(asked, available)
