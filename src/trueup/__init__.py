@@ -63,7 +63,7 @@ __all__ = [
     "variance",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Loaded when first asked for, so that the command line answers at once. No module has the name of a function.
 _LATER = {

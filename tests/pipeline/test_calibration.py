@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy.special import stdtrit
 
 import trueup
+from trueup.answers.scale import Scale
 from trueup.errors import TrueupError
 from trueup.pipeline.calibration import Calibration, calibrate, consensus
 from trueup.pipeline.gold import learn_from_gold
@@ -334,7 +336,7 @@ def test_the_calibration_has_to_win_by_a_standard_error(seed: int, count: int, w
         slope * said + rng.normal(size=count) * 0.3,
     )
     numbers = CrowdNumbers(1.0, 0.0, 4.0, 60, 0.0, 0.2)
-    _, found, _ = learn_from_gold(gold, numbers, 0.95, None)
+    _, found, _ = learn_from_gold(gold, numbers, 0.95, None, Scale())
     gaps = []
     for out in sorted({int(each) for each in np.linspace(0, count - 1, min(count, 40))}):
         rest = np.arange(count) != out
@@ -350,6 +352,22 @@ def test_the_calibration_has_to_win_by_a_standard_error(seed: int, count: int, w
         gaps.append(float((ours - gold.truth[one])[0] ** 2 - (theirs - gold.truth[one])[0] ** 2))
     error = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
     assert (found is not None) == (count >= 8 and np.mean(gaps) > error) == wins
+
+
+@pytest.mark.parametrize(("gold", "rule"), [(3, "adaptive"), (12, "adaptive"), (12, "stein")])
+def test_errors_between_logarithms_are_told_as_factors(gold: int, rule: str) -> None:
+    """0.4 between logarithms is a factor of 1.49, and nothing in the unit of the answers."""
+    x, truth = crowd(2, slope=1.0, spread=0.3)
+    x = x + 1.0  # all say too much, by a factor of e
+    known = dict(enumerate(np.exp(truth[:gold]).tolist()))
+    said = trueup.estimate(np.exp(x), "mean", rule, transform="log", gold=known).diagnosis.gold
+    plain = trueup.estimate(x, "mean", rule, gold=dict(enumerate(truth[:gold].tolist())))
+    words = r"(?:off by about|too high by|typical error:) (a factor of )?([\d.]+\d)"
+    factors, distances = re.findall(words, said), re.findall(words, plain.diagnosis.gold)
+    assert len(factors) == len(distances) > 0
+    for (of, factor), (none, distance) in zip(factors, distances, strict=True):
+        assert (of, none) == ("a factor of ", "")
+        assert float(factor) == pytest.approx(np.exp(float(distance)), rel=0.01)
 
 
 def test_interval_and_estimate_are_those_of_the_calibration_where_it_wins() -> None:

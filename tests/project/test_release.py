@@ -82,6 +82,13 @@ def test_the_citation_is_that_of_this_version() -> None:
     assert paper["identifiers"][0]["value"] == "arXiv:2206.04816"
 
 
+def test_the_changelog_begins_with_this_version_and_its_date() -> None:
+    yaml: Any = pytest.importorskip("yaml", reason="needs pyyaml")
+    titles = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    released = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["date-released"]
+    assert titles[:2] == ["Unreleased", f"{trueup.__version__} ({released})"]
+
+
 # -- wheel and sdist -------------------------------------------------------------------------------
 
 

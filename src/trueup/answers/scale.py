@@ -148,6 +148,13 @@ class Scale:
             return (high - low) * small / (1.0 + small) ** 2
         return np.ones(len(values))
 
+    def distance_in_words(self, distance: float) -> str:
+        """Write a distance on this scale; between logarithms it is a factor between answers."""
+        if self.transform in LOGARITHMS:
+            return f"a factor of {np.exp(min(distance, 700.0)):.3g}"
+        own = "" if self.transform is None else f" on the scale of {self.transform}"
+        return f"{distance:.3g}{own}"
+
     def unfit_truths(self, truths: Floats) -> Bools:
         """Return whether a known truth is impossible: outside the transformation or the bounds. NaN is unknown."""
         unfit = ~np.isnan(truths) & self.outside(truths)

@@ -13,11 +13,13 @@ for every question. `calibrate` estimates them, `Calibration.apply` carries them
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueup.answers.block import SMALLEST_STD, Block
+from trueup.answers.scale import Scale
 from trueup.core.arrays import offsets
 from trueup.engines import vectors
 from trueup.errors import TrueupError
@@ -117,15 +119,20 @@ class Calibration:
         return mean + self.offset + (self.slope - 1.0) * away, total, freedom
 
     def __str__(self) -> str:
+        return self.in_words(Scale())
+
+    def in_words(self, scale: Scale) -> str:
+        """Say what the known truths showed; the errors are distances on the scale on which answers were combined."""
         errors = []
         if self.offset_trust > 0:
             side = "low" if self.offset > 0 else "high"
-            errors.append(f"were too {side} by {abs(self.offset):.3g} on average")
+            error = scale.distance_in_words(abs(self.offset))
+            errors.append(f"were too {side} by {error} on average")
         if self.slope_trust > 0:
             errors.append(self._slope_error)
         finding = f"{' and '.join(errors)}; corrected" if errors else "show no clear shared error"
         rest = (
-            f"Remaining typical error: {np.sqrt(self.spread):.3g} (included in the intervals)."
+            f"Remaining typical error: {scale.distance_in_words(sqrt(self.spread))} (included in the intervals)."
             if self.spread > 0
             else "The remaining error is no larger than the disagreement of the workers explains."
         )

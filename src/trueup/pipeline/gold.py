@@ -15,6 +15,7 @@ from trueup.pipeline.calibration import FEWEST, MANY, calibrate, consensus, one_
 
 if TYPE_CHECKING:
     from trueup.answers.block import Block
+    from trueup.answers.scale import Scale
     from trueup.engines.protocol import Engine, Kept
     from trueup.pipeline.calibration import Calibration
     from trueup.pipeline.crowd_prior import TruthModel
@@ -63,7 +64,7 @@ def lesson_from_gold(engine: Engine, plan: Plan) -> Engine | None:
 
 
 def learn_from_gold(
-    gold: GoldQuestions, numbers: CrowdNumbers, level: float, kind: str | None
+    gold: GoldQuestions, numbers: CrowdNumbers, level: float, kind: str | None, scale: Scale
 ) -> tuple[TruthModel | None, Calibration | None, str]:
     """Return the model of the crowd with known truths, the calibration if that is better, and what was found.
 
@@ -73,18 +74,18 @@ def learn_from_gold(
     model = numbers.model(gold, level, kind)
     calibration = _calibrated(gold)
     if calibration is not None and (model is None or _calibration_wins(gold, numbers, level, kind)):
-        return model, calibration, str(calibration)
+        return model, calibration, calibration.in_words(scale)
     if model is None:
         return None, None, f"{counted(len(gold.truth), 'known truth')}: {TOO_FEW}"
-    return model, None, _said(model, len(gold.truth))
+    return model, None, _said(model, len(gold.truth), scale)
 
 
-def calibrate_on_gold(gold: GoldQuestions) -> tuple[Calibration | None, str]:
+def calibrate_on_gold(gold: GoldQuestions, scale: Scale) -> tuple[Calibration | None, str]:
     """Return the calibration of a second step that knows no target, and what was found."""
     calibration = _calibrated(gold)
     if calibration is None:
         return None, f"{counted(len(gold.truth), 'known truth')}: {FEW_FOR_RULE}"
-    return calibration, str(calibration)
+    return calibration, calibration.in_words(scale)
 
 
 def _calibrated(gold: GoldQuestions, fewest: int = FEWEST) -> Calibration | None:
@@ -115,12 +116,12 @@ def _calibration_wins(
     return bool(gap.mean() > gap.std(ddof=1) / np.sqrt(len(gap)))
 
 
-def _said(model: TruthModel, count: int) -> str:
+def _said(model: TruthModel, count: int, scale: Scale) -> str:
     """Say what known truths showed."""
     slope = float(model.slope)
     words = "understate" if slope > 1 else "overstate"
     return (
         f"{counted(count, 'known truth')}: these workers {words} differences by about "
         f"{abs(1 - 1 / slope):.0%}, and single questions are off by about "
-        f"{float(model.unit * model.spread):.3g} beyond that"
+        f"{scale.distance_in_words(float(model.unit * model.spread))} beyond that"
     )

@@ -144,10 +144,12 @@ def solve(
     known, calibration, gold_says = None, None, ""
     if gold and target.applies:
         known = GoldQuestions.of(combined)
-        model, calibration, gold_says = learn_from_gold(known, numbers[0], plan.level, kinds[0])
+        model, calibration, gold_says = learn_from_gold(
+            known, numbers[0], plan.level, kinds[0], scales.first
+        )
         models = TruthModels([model])
     elif gold:
-        calibration, gold_says = calibrate_on_gold(GoldQuestions.of(combined))
+        calibration, gold_says = calibrate_on_gold(GoldQuestions.of(combined), scales.first)
         models = TruthModels([None])
     else:
         each = zip(numbers, kinds, strict=True)

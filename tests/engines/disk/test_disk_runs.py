@@ -446,6 +446,29 @@ def test_an_option_of_another_engine_is_refused(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "on_disk"),
+    [("--report=page.html", True), ("--save=s.trueup", False), ("--truth=t.csv", False)],
+)
+def test_auto_takes_the_disk_unless_the_answers_must_be_in_memory(
+    tmp_path: Path,
+    option: str,
+    on_disk: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small(Path("a.csv"))
+    Path("t.csv").write_text("question,truth\nq1,1\n")
+    monkeypatch.setattr("trueup.cli.engine_options.BYTES_AN_ANSWER", 1e15)
+    with pytest.raises(SystemExit) as ended:
+        main(["estimate", "a.csv", "--method", "mean", "-o", "o.parquet", option])
+    error = capsys.readouterr().err
+    assert ended.value.code == 0, error
+    assert ("would not fit into memory; working on disk" in error) == on_disk
+    assert Path("page.html").exists() == on_disk
+
+
 def test_what_auto_does_not_use_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

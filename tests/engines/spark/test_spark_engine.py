@@ -420,7 +420,7 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"z": [1.0, None, None]}, {"covariates": ["z"]}, '2 questions without a value of "z", first "b"'),
     ({"z": ["1", "many", "2"]}, {"covariates": "z"}, '^covariates: question "b" has the "z" "many", which is not a us'),
     ({"z": [1.0, 2.0, 1e200]}, {"gold": "z"}, '^gold: question "c" has the "z" 1e.200, which is not a usable number'),
-    ({"t": [None, None, None]}, {"gold": "t"}, "^gold: found no truth, all are empty"),
+    ({"t": [np.nan] * 3}, {"gold": "t"}, "^gold: found no truth, all are empty"),
     ({}, {"groups": "knd"}, '^groups: Column "knd": not found'),
     ({}, {"groups": "question"}, "^groups: .*holds the questions themselves"),
     ({}, {"groups": "none.csv"}, '^groups: File "none.csv": not found'),
