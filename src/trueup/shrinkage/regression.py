@@ -197,8 +197,7 @@ def _triangle(z: Floats) -> Floats:
     width = z.shape[2]
     while z.shape[1] > width:
         rows = min(2 * width, z.shape[1])
-        factors: Floats = np.linalg.qr(_blocks(z, rows), mode="r")
-        z = factors.reshape(len(z), -1, width)
+        z = np.asarray(np.linalg.qr(_blocks(z, rows), mode="r")).reshape(len(z), -1, width)
     return z
 
 

@@ -174,7 +174,9 @@ def study(
                 if drawn_for != (source.name, n, m):
                     seed = seed_of(grid.seed, source, n, m)
                     drawn_for = source.name, n, m
-                    panels = {grid.samples: _Panels.of(source, source.draw(grid.samples, n, m, seed))}
+                    panels = {
+                        grid.samples: _Panels.of(source, source.draw(grid.samples, n, m, seed))
+                    }
                 samples = grid.samples_of(algorithm)
                 if samples not in panels:
                     panels[samples] = panels[grid.samples].first(source, samples)
