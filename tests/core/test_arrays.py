@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from trueup.core.arrays import (
+    LONG,
     SMALL_INDEX,
     compact,
     expand,
@@ -20,6 +21,7 @@ from trueup.core.arrays import (
     offsets,
     rectangles,
     segment_max,
+    segment_median,
     segment_sum,
 )
 
@@ -111,3 +113,22 @@ def test_sums_and_maxima_of_segments_are_those_of_a_loop(counts: list[int]) -> N
 
     assert segment_sum(values, indptr).tolist() == pytest.approx([sum(part) for part in segments])
     assert segment_max(values, indptr).tolist() == [max(part, default=0.0) for part in segments]
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1])
+@pytest.mark.parametrize("size", [LONG + 1, LONG + 2])
+def test_median_of_a_long_segment_is_found_with_and_without_sorting(
+    size: int, weight: float
+) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.normal(size=size).round(2)
+    weights = np.where(rng.random(size) < 0.5, weight, 0.0)
+    ends = np.array([0, size])
+    used = np.sort(values[weights > 0])
+    assert segment_median(values, weights, ends)[0] == used[(len(used) - 1) // 2]
+    weights[values > 0] *= 3.0  # not equal: sorted
+    order = np.argsort(values)
+    running = np.cumsum(weights[order])
+    expected = values[order][np.argmax(running >= 0.5 * running[-1] * (1 - 1e-12))]
+    assert segment_median(values, weights, ends)[0] == expected
+    assert segment_median(values, np.zeros(size), ends).tolist() == [0.0]

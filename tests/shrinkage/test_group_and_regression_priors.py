@@ -9,7 +9,7 @@ import pytest
 
 from plain_quadrature import QUADRATURE, PlainPosterior, agree, data, panel_data, plain
 from trueup import TrueupError
-from trueup.shrinkage import Normal, Posterior
+from trueup.shrinkage import Normal, Posterior, regression
 from trueup.shrinkage.groups import GroupMeans, GroupPriors
 from trueup.shrinkage.regression import Regression
 
@@ -135,3 +135,34 @@ def test_a_regression_of_few_precise_questions_stays_finite() -> None:
     found = prior.posterior(x, v, covariates=z)
     assert np.isfinite([found.mean, found.variance, found.shrinkage]).all()
     np.testing.assert_allclose(found.mean[[2, 5]], x[[2, 5]], atol=1e-3)
+
+
+def test_products_over_blocks_are_those_over_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    z = np.column_stack([rng.normal(size=(2 * 61, 4)), np.full(2 * 61, 3.0)])
+    z[:61, 3] = z[:61, 0] - z[:61, 1]
+    x, v = z[:, 1] + rng.normal(size=2 * 61), rng.gamma(2.0, 0.2, 2 * 61)
+    given = panel_data(x, v, np.array([0, 61, 122]), covariates=z)
+
+    def posterior() -> tuple[Regression, Posterior]:
+        prior = Regression.fit(given)
+        assert prior is not None
+        return prior, prior.posterior(x, v, panels=given.starts, covariates=z)
+
+    prior, whole = posterior()
+    monkeypatch.setattr(regression, "ALONE", 7 * 6 * 6)  # seven questions
+    assert len(regression._blocks(x[:61].reshape(1, -1), 7)[0]) == 9
+    other, blocks = posterior()
+    assert prior.basis.rank.tolist() == other.basis.rank.tolist() == [4, 5]
+    for name in ("mean", "variance", "shrinkage"):
+        np.testing.assert_allclose(getattr(blocks, name), getattr(whole, name), rtol=1e-9)
+
+
+def test_blocks_of_questions_have_the_singular_values_of_all() -> None:
+    z = np.random.default_rng(9).normal(size=(2, 101, 4)) * [1.0, 10.0, 1e-3, 1.0]
+    z[1, :, 3] = z[1, :, 0]
+    small = regression._triangle(z)
+    assert small.shape[1] <= 4
+    np.testing.assert_allclose(
+        np.swapaxes(small, 1, 2) @ small, np.swapaxes(z, 1, 2) @ z, rtol=1e-12, atol=1e-12
+    )

@@ -13,7 +13,6 @@ from trueup.algorithms import find
 from trueup.algorithms.driver import run
 from trueup.answers.answers import Answers
 from trueup.variance import moderated, worker_noise
-from trueup.variance.interval_noise import interval_noise
 from trueup.variance.intervals import Width
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def test_questions_that_are_moved_have_more_degrees_of_freedom() -> None:
 
 def noise_of(x: Floats) -> tuple[Answers, Floats]:
     answers = Answers.from_matrix(x)
-    return answers, interval_noise(worker_noise(answers)).variance
+    return answers, worker_noise(answers).for_intervals.variance
 
 
 def test_alike_workers_share_a_variance_and_unequal_ones_do_not() -> None:
@@ -140,13 +139,13 @@ def test_noise_of_spammers_is_no_bias() -> None:
     errors = rng.normal(size=(300, 10, 5))
     errors[:, :2] *= 10.0
     noise = worker_noise(Answers.from_matrix(errors))
-    careful = interval_noise(noise).bias_variance
+    careful = noise.for_intervals.bias_variance
     assert careful.mean() < 0.5 * noise.bias_variance.mean()
 
 
 def test_weights_that_do_not_follow_the_residuals_need_no_inflation() -> None:
     rng = np.random.default_rng(4)
-    noise = interval_noise(worker_noise(Answers.from_matrix(rng.normal(size=(5, 6)))))
+    noise = worker_noise(Answers.from_matrix(rng.normal(size=(5, 6)))).for_intervals
     np.testing.assert_array_equal(noise.steepness(np.full(5, 0.2)), 0.0)
     np.testing.assert_allclose(noise.steepness(1.0 / noise.mean), 1.0)
     np.testing.assert_allclose(noise.steepness(noise.mean**-0.5), 0.5)

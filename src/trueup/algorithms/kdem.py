@@ -145,7 +145,8 @@ class KDEm(Algorithm):
 
 def _density(y: Floats, z: Floats, w: Floats, h: Floats) -> Floats:
     """Return the density at the points `y` of each row."""
-    u = (y[:, :, None] - z[:, None, :]) / h[:, :, None]
+    u = y[:, :, None] - z[:, None, :]
+    u *= 1.0 / h[:, :, None]
     np.multiply(u, u, out=u)
     np.negative(u, out=u)
     np.exp(u, out=u)
@@ -163,7 +164,8 @@ def _climb(y: Floats, z: Floats, w: Floats, h: Floats) -> tuple[Floats, Floats]:
     end, height = y.copy(), np.zeros(y.shape)
     left = np.arange(len(y))
     for _ in range(SHIFT_STEPS):
-        u = (y[:, :, None] - z[:, None, :]) / h[:, :, None]
+        u = y[:, :, None] - z[:, None, :]
+        u *= (1.0 / h)[:, :, None]
         np.multiply(u, u, out=u)
         np.negative(u, out=u)
         np.exp(u, out=u)

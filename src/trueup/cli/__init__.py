@@ -6,15 +6,22 @@ that a study checks does not hold, 130 interrupted (Ctrl-C), 143 ended on reques
 
 from __future__ import annotations
 
+import os
 import sys
 
 from trueup.cli.exit_codes import exit_code
 from trueup.core.libraries import need
 from trueup.errors import MissingExtra
 
+#: Libraries below numpy, which take one thread unless told otherwise: products are small here, and threads wait for
+#: each other longer than they work. Not OMP, from which Arrow learns how many threads may read files.
+LINEAR_ALGEBRA = ("OPENBLAS", "MKL")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    for library in LINEAR_ALGEBRA:
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     tokens = sys.argv[1:] if arguments is None else arguments
     sys.exit(exit_code(lambda: _run(tokens), last=arguments is None))
 

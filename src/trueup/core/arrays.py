@@ -27,6 +27,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 PIECE = 1 << 18
 # Number of entries processed at a time by an operation on rectangles of entries.
 BATCH = 1 << 20
+# Entries of a segment from which on sorting takes longer than looking whether it can be avoided.
+LONG = 1 << 12
 SHORT = np.iinfo(np.uint16).max
 SMALL_INDEX = np.iinfo(np.int32).max
 
@@ -173,12 +175,19 @@ def segment_median(values: Floats, weights: Floats, indptr: Ints) -> Floats:
     result = np.zeros(len(indptr) - 1)
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])
     for rows, positions in rectangles(np.append(indptr[filled], indptr[-1])):
+        if len(rows) == 1 and positions.size > LONG:
+            weight = weights[positions[0]]
+            equal = values[positions[0, weight > 0]]
+            if len(equal) and weight.max() == weight[weight > 0].min():
+                middle = (len(equal) - 1) // 2
+                result[filled[rows]] = np.partition(equal, middle)[middle]
+                continue
         order = np.argsort(values[positions], axis=1, kind="stable")
         sorted_positions = np.take_along_axis(positions, order, axis=1)
         running = np.cumsum(weights[sorted_positions], axis=1)
         half = 0.5 * running[:, -1:]
         # A sum that is below one half only by rounding has reached it.
-        middle = np.argmax(running >= half * (1 - 1e-12), axis=1)[:, None]
-        median = values[np.take_along_axis(sorted_positions, middle, axis=1)[:, 0]]
+        reached = np.argmax(running >= half * (1 - 1e-12), axis=1)[:, None]
+        median = values[np.take_along_axis(sorted_positions, reached, axis=1)[:, 0]]
         result[filled[rows]] = np.where(half[:, 0] > 0, median, 0.0)
     return result

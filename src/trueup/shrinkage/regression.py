@@ -18,6 +18,9 @@ over tau2 and c, by the quadrature of the normal prior, which is the case of an 
 
 Covariates are standardised and turned into an orthogonal basis by a singular value decomposition: columns that are
 constant or combinations of others add no direction to it.
+
+All products are taken over blocks of questions, so small that BLAS does not start its threads for them: a fit is
+thousands of small products, and threads wait for each other longer than they work.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from trueup.shrinkage.tiles import Positions
 
 LEAST_FREE = 4  # questions less covariates and intercept
+ALONE = 1 << 18  # multiplications up to which BLAS takes a matrix product on one thread
 INDEPENDENT = 1e-8  # smallest singular value of an independent direction, relative to the largest
 
 
@@ -93,7 +97,7 @@ class Basis:
         # The spread of a constant column is rounding error.
         constant = spread <= INDEPENDENT * np.abs(z).max(axis=1)
         self.middle[rows], self.spread[rows] = z.mean(axis=1), np.where(constant, np.inf, spread)
-        _, values, turned = np.linalg.svd(self._standardise(rows, z), full_matrices=False)
+        _, values, turned = np.linalg.svd(_triangle(self._standardise(rows, z)))
         used = values > INDEPENDENT * values[:, :1]
         size = np.sqrt(z.shape[1]) / np.where(used, values, np.inf)
         self.turn[rows] = np.swapaxes(turned, 1, 2) * size[:, None, :]
@@ -160,19 +164,41 @@ class Regression:
         def read(grid: PanelGrid, rows: Ints, positions: Positions, x: Floats, v: Floats) -> Moved:
             across = np.swapaxes(self.basis.place(rows, z[positions]), 1, 2)
             centre = grid.beta[rows] @ across
-            centre_variance = np.empty(centre.shape)
-            for g in range(POINTS):
-                centre_variance[:, g] = ((grid.precision[rows, g] @ across) ** 2).sum(axis=1)
+            centre_variance = np.square(grid.precision[rows] @ across[:, None]).sum(axis=2)
             return grid.read(rows, x, v, centre, centre_variance)
 
         grids, units = (self.grid, self.careful), self.grid.units
-        own = read_posterior(read, grids, units, x, v, panels, extra)
+        width = z.shape[1] + 1
+        entries = min(CELLS // (POINTS * width), ALONE // (max(POINTS, width) * width))
+        own = read_posterior(read, grids, units, x, v, panels, extra, entries=entries)
         common: Posterior | None = extra.get("common")
         if common is None:
             return own
         by_panel, *_ = Panels.of(x, v, panels)
         moved = np.flatnonzero(by_panel.repeat(units.usable))
         return common.replaced(moved, own.take(moved))
+
+
+def _blocks(values: Floats, rows: int) -> Floats:
+    """Return panels x blocks x `rows` questions x ..., the last block filled up with zeros."""
+    count, questions, *rest = values.shape
+    missing = -questions % rows
+    if missing:
+        values = np.concatenate([values, np.zeros((count, missing, *rest))], axis=1)
+    return values.reshape(count, -1, rows, *rest)
+
+
+def _triangle(z: Floats) -> Floats:
+    """Return matrices with at most as many rows as columns that have the singular values and directions of `z`.
+
+    The triangular factors of blocks of questions, put together and factored again (Demmel, Grigori, Hoemmen and
+    Langou, SIAM Journal on Scientific Computing 2012).
+    """
+    width = z.shape[2]
+    while z.shape[1] > width:
+        rows = min(2 * width, z.shape[1])
+        z = np.asarray(np.linalg.qr(_blocks(z, rows), mode="r")).reshape(len(z), -1, width)
+    return z
 
 
 def _fit_tile(t: Floats, u: Floats, z: Floats, rank: Ints, c: Floats) -> Integral:
@@ -183,9 +209,12 @@ def _fit_tile(t: Floats, u: Floats, z: Floats, rank: Ints, c: Floats) -> Integra
     unused = np.arange(width) >= rank[:, None]
     ridge = np.zeros((count, width, width))
     ridge[:, np.arange(width), np.arange(width)] = unused
+    rows = min(questions, max(ALONE // width**2, 1))
+    z_blocks = _blocks(z, rows)
+    across_blocks = np.swapaxes(z_blocks, 2, 3)
 
     def around(w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        gram = (across * w[:, None, :]) @ z
+        gram = ((across_blocks * _blocks(w, rows)[:, :, None]) @ z_blocks).sum(axis=1)
         gram += ridge
         # 1e-14 of the diagonal keeps the matrix positive definite where a few questions outweigh all others.
         size = np.einsum("pii->pi", gram).max(axis=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import zlib
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,11 +22,13 @@ from trueup.algorithms.worker_fit import MAX_ITER, TOLERANCE
 from trueup.answers.panels import span
 from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress
+from trueup.engines.memory import MemoryEngine
 from trueup.pipeline.shrink import second_step
 from trueup.shrinkage import EBE, Normal, ShrinkRule
 from trueup.shrinkage import find as find_rule
 from trueup.study.sources import Drawn
 from trueup.study.store import Store
+from trueup.variance import worker_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.core.arrays import Floats, Ints
     from trueup.study.sources import PanelSource
+    from trueup.variance import WorkerNoise
 
 LEVEL = 0.95
 RESAMPLES = 400
@@ -161,16 +164,23 @@ def study(
     store = Store(out, name)
     tasks = list(grid.tasks())
     cells: list[StudyCell] = []
-    drawn: tuple[tuple[str, int, int], Drawn] | None = None
+    panels: dict[int, _Panels] = {}
+    drawn_for: tuple[str, int, int] | None = None
     with Progress(name, len(tasks), shown=progress) as bar:
         for source, n, m, algorithm in tasks:
             key = _key(grid, source, n, m, algorithm)
             rows = store.find(key)
             if rows is None:
-                if drawn is None or drawn[0] != (source.name, n, m):
+                if drawn_for != (source.name, n, m):
                     seed = seed_of(grid.seed, source, n, m)
-                    drawn = (source.name, n, m), source.draw(grid.samples, n, m, seed)
-                new = _run(grid, source, n, m, algorithm, drawn[1])
+                    drawn_for = source.name, n, m
+                    panels = {
+                        grid.samples: _Panels.of(source, source.draw(grid.samples, n, m, seed))
+                    }
+                samples = grid.samples_of(algorithm)
+                if samples not in panels:
+                    panels[samples] = panels[grid.samples].first(source, samples)
+                new = _run(grid, source, n, m, algorithm, panels[samples])
                 store.keep(key, [cell.row() for cell in new])
             else:
                 new = [StudyCell(**row) for row in rows]
@@ -191,21 +201,41 @@ def _key(grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algori
     return f"{source.name} {n}x{m} {algorithm!r} [{', '.join(map(repr, grid.steps))}] {limits}"
 
 
+@dataclass(frozen=True, eq=False)
+class _Panels:
+    """Panels of a size, and what does not depend on the first step: all methods share it."""
+
+    drawn: Drawn
+    engine: MemoryEngine
+    question_data: dict[str, Any]
+
+    @classmethod
+    def of(cls, source: PanelSource, drawn: Drawn) -> _Panels:
+        question_data = source.known(drawn) if isinstance(source, Informed) else {}
+        return cls(drawn, MemoryEngine(drawn.answers, threads=1), question_data)
+
+    def first(self, source: PanelSource, samples: int) -> _Panels:
+        """Return the first of these panels."""
+        answers = span(self.drawn.answers, 0, samples)
+        return _Panels.of(source, Drawn(answers, self.drawn.truth[: answers.n_questions]))
+
+    @cached_property
+    def noise(self) -> WorkerNoise:
+        """The noise of the workers."""
+        return worker_noise(self.engine)
+
+
 def _run(
-    grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algorithm, drawn: Drawn
+    grid: StudyGrid, source: PanelSource, n: int, m: int, algorithm: Algorithm, drawn: _Panels
 ) -> list[StudyCell]:
     start = time.perf_counter()
-    answers, truth = drawn
-    samples = grid.samples_of(algorithm)
-    if samples < answers.n_panels:
-        answers = span(answers, 0, samples)
-        truth = truth[: answers.n_questions]
-    aggregate = run(algorithm, answers, max_iter=grid.max_iter, tol=grid.tol)
+    answers, truth = drawn.drawn
+    aggregate = run(algorithm, drawn.engine, max_iter=grid.max_iter, tol=grid.tol)
     panels = answers.panel_questions
     base = losses_of(panels, aggregate.x, truth)
-    question_data = source.known(Drawn(answers, truth)) if isinstance(source, Informed) else {}
     oracle, oracle_b = linear_oracle(panels, aggregate.x, truth)
-    noise = None
+    usual = aggregate.facts.overlap.any() and not algorithm.concludes
+    noise = drawn.noise if usual else None
     results: list[tuple[str, Floats, float]] = []
     for step in grid.steps:
         rule = find_rule(step.shrink)
@@ -216,9 +246,8 @@ def _run(
             step.variance or rule.variance,
             noise=noise,
             seed=grid.seed,
-            **question_data,
+            **drawn.question_data,
         )
-        noise = noise or moved.noise
         width = moved.half_width(answers, LEVEL)
         has_interval = ~np.isnan(width)
         inside = np.abs(moved.posterior.mean - truth)[has_interval] <= width[has_interval]

@@ -34,10 +34,10 @@ from trueup.engines.protocol import Visit
 
 if TYPE_CHECKING:
     from trueup.algorithms.facts import Facts
+    from trueup.algorithms.screening import Screening
     from trueup.answers.block import Block
     from trueup.core.arrays import Bools, Floats
     from trueup.engines.protocol import Kept
-    from trueup.variance.worker_noise import WorkerNoise
 
 #: Smallest mean square of a worker, as a share of the pooled variance.
 SMALLEST = 1e-4
@@ -131,15 +131,15 @@ class IntervalNoise:
         return np.maximum(np.minimum(nu, total), 1.0)
 
 
-def interval_noise(noise: WorkerNoise) -> IntervalNoise:
-    """Return the noise of the workers for intervals."""
-    screening, facts = noise.screening, noise.screening.facts
+def interval_noise(screening: Screening, moderated: Floats) -> IntervalNoise:
+    """Return the noise of the workers for intervals; `moderated` are their variances by `worker_noise`."""
+    facts = screening.facts
     # In units of the panel, so that weights times any answer are numbers.
     weight = np.divide(
         facts.pool_of_worker,
-        noise.variance,
-        out=np.ones(len(noise.variance)),
-        where=(noise.variance > 0) & (facts.pool_of_worker > 0),
+        moderated,
+        out=np.ones(len(moderated)),
+        where=(moderated > 0) & (facts.pool_of_worker > 0),
     )
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001

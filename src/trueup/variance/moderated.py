@@ -30,7 +30,6 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.errors import TrueupError, option, quoted
-from trueup.variance.interval_noise import interval_noise
 from trueup.variance.leading_worker import with_leading_worker
 from trueup.variance.robust import robust
 from trueup.variance.worker_noise import WorkerNoise, noise_behind
@@ -105,7 +104,7 @@ def _linear(aggregate: Aggregate, noise: WorkerNoise, skip: Collection[str]) -> 
     bias, any_gross = facts.bias, noise.screening.n_gross > 0
     assert bias is not None  # noqa: S101  set by screen()
     pattern = s if "pattern" in skip else (count * s + PATTERN * pool) / (count + PATTERN)
-    careful = interval_noise(noise)
+    careful = noise.for_intervals
     columns = np.column_stack([np.ones(len(s)), pattern, careful.variance])
     share_of, own_bias = answer_shares(aggregate), aggregate.bias
     own_bias = np.zeros(len(s)) if own_bias is None else own_bias

@@ -23,7 +23,6 @@ from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.protocol import Visit
 from trueup.engines.question_sample import sample_questions
-from trueup.variance.interval_noise import interval_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +78,7 @@ def robust(
     common = facts.panel_sum((sweep.sums[0] / facts.spread(questions)) ** 2)
     tb2 = noise.bias_variance
 
-    careful = interval_noise(noise)
+    careful = noise.for_intervals
     deviation = np.sqrt(careful.variance)
     inverse = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
 

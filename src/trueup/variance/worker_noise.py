@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from trueup.algorithms.worker_fit import fit_workers
 from trueup.engines import vectors
 from trueup.engines.memory import engine_of
 from trueup.variance.contract import Certainty
+from trueup.variance.interval_noise import interval_noise
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
     from trueup.engines.protocol import Engine, Kept
+    from trueup.variance.interval_noise import IntervalNoise
 
 ROUNDS = 12
 
@@ -82,6 +85,11 @@ class WorkerNoise:
             interval=vectors.INTERVAL_VARIANCE,
             aside=vectors.GROSS if self.screening.n_gross else "",
         )
+
+    @cached_property
+    def for_intervals(self) -> IntervalNoise:
+        """The same for intervals."""
+        return interval_noise(self.screening, self.variance)
 
     @property
     def bias_variance(self) -> Floats:
