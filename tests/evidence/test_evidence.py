@@ -12,7 +12,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import trueup
-from evidence import __main__ as command
 from evidence import second_step as trial
 from evidence.second_step import context as contexts
 from evidence.second_step import designs, rules, synthetic
@@ -27,7 +26,6 @@ from evidence.second_step.real import SMALL
 from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS, Ours, Unaware
 from evidence.second_step.special import INFORMED
 from evidence.second_step.worker_biases import _compare
-from evidence.study import EvidenceStudy
 from evidence.summary import write_summary
 from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
@@ -311,23 +309,6 @@ def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     assert "Not run: none of the data sets is available" in text
     assert "Known truths" in text
     assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 2 * 2 * 3
-
-
-def test_the_command_runs_the_parts_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def fake(_: EvidenceStudy, **options: Any) -> str:
-        asked.update(options)
-        return "page.html"
-
-    monkeypatch.setattr(EvidenceStudy, "run", fake)
-    words = ["--quick", "--part", "biases", "--part", "ablation", "--samples", "7"]
-    command.main(words)
-    assert asked["parts"] == ["biases", "ablation"]
-    assert (asked["quick"], asked["samples"], asked["seed"]) == (True, 7, 0)
-    assert "Written: page.html" in capsys.readouterr().out
 
 
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
