@@ -12,6 +12,7 @@ from evidence.intervals.consensus import is_near
 from evidence.panel_estimates import seed_for
 from evidence.points import Point
 from evidence.processes import run_tasks
+from evidence.second_step.cell_tables import first_few
 from trueup.algorithms import find as find_method
 from trueup.algorithms.driver import run
 from trueup.answers.answers import Answers
@@ -107,7 +108,7 @@ def named_rules(context: Context) -> Section:
     context.points.append(
         Point(
             2, f"Rules with a name, {len(rows)} cells: 95% intervals that hold the truth, within two standard errors",
-            f"{len(rows) - len(off)} cells; not: {'; '.join(map(_words, off)) or 'none'}", f"{low:.0%} to {high:.0%}",
+            f"{len(rows) - len(off)} cells; not: {first_few([*map(_words, off)])}", f"{low:.0%} to {high:.0%}",
             not off, all(is_near(row, RANGE) for row in off),
         )
     )  # fmt: skip

@@ -46,6 +46,7 @@ STUDY = EvidenceStudy(
         figures_to_reach,
     ),
     context=Context,
+    short_samples=30,
     first=figures_to_reach,
     listed=listed,
     skipped=(real_data, both_targets),
