@@ -38,11 +38,18 @@ DOCS = Path(__file__).parents[1] / "docs"
 PROCESSES = 2
 #: Parts that take longest, the longest first: they begin first, so that no processor is idle at the end.
 LONGEST = (
-    "gold_questions",
-    "real_data",
     "ablation",
+    "renamed_workers",
+    "families",
     "first_step_choice",
+    "gold_questions",
+    "real_sets",
+    "real_data",
+    "both_targets",
+    "consensus_intervals",
+    "bias",
     "synthetic_grid",
+    "emotions_folds",
 )
 
 
