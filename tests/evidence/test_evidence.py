@@ -267,6 +267,14 @@ def test_taking_biases_off_is_what_estimate_gives() -> None:
     assert 0.5 < row["bias_coverage"] <= 1.0
 
 
+def test_without_biases_the_default_has_none_to_compare() -> None:
+    drawn = trueup.simulate(40, 400, panels=5, answers_per_question=3, seed=0)
+    native, mean = _compare("none", drawn.answers, drawn.truth, drawn.bias)
+    assert np.isnan(native["bias_coverage"])
+    assert native["ratio"] == pytest.approx(1.0, abs=0.01)
+    assert 0.9 < mean["bias_coverage"] <= 1.0
+
+
 def test_the_worst_cells_come_first(context: Context) -> None:
     cells = context.cells_of(
         "worst",
