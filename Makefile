@@ -20,8 +20,9 @@ BENCH_ARGS ?=
 
 # For instance FUZZ_ARGS="--minutes 1", MUTATIONS_ARGS="--only gold".
 FUZZ_ARGS ?=
-# For instance EVIDENCE_ARGS="--quick --part ablation" or EVIDENCE_ARGS="--step first".
+# For instance EVIDENCE_ARGS="--quick --part ablation" or EVIDENCE_ARGS="--step first"; FULL=1 for the documentation.
 EVIDENCE_ARGS ?=
+FULL ?=
 MUTATIONS_ARGS ?=
 
 export PYTHON DEMO_EXTRAS JOBS PYTEST_ARGS
@@ -37,7 +38,8 @@ help:
 	@echo 'make types    mypy'
 	@echo 'make format   format the code and mend what ruff can mend'
 	@echo 'make bench    run benchmarks/; BENCH=growth runs one, BENCH_ARGS=--quick tries them'
-	@echo 'make evidence run the study of the second step; EVIDENCE_ARGS="--step first" that of the first, --quick tries it'
+	@echo 'make evidence run all studies with few panels, and check every figure (20 minutes on two cores);'
+	@echo '              EVIDENCE_ARGS="--step first" runs one; FULL=1 takes hours and writes docs/*-figures.md'
 	@echo 'make docs     build the documentation into site (docs-figures: print its numbers, draw its pictures)'
 	@echo 'make test-lowest   the tests that meet other libraries, with the lowest versions of these'
 	@echo 'make audit    list versions and licences of all that each extra brings (SECURITY.md)'
@@ -100,8 +102,8 @@ coverage:
 
 evidence:
 	@$(VENV) test
-	@echo 'trueup: running a study ...'
-	@$(RUN) -m evidence $(EVIDENCE_ARGS)
+	@echo 'trueup: running studies ...'
+	@$(RUN) -m evidence $(if $(filter-out 0,$(FULL)),--full) $(EVIDENCE_ARGS)
 
 bench:
 	@$(VENV) bench

@@ -1,4 +1,4 @@
-"""Tasks of a part, run in two processes; finished ones are not run again."""
+"""Tasks of a part, run in several processes; finished ones are not run again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     Rows = list[dict[str, Any]]
     Task = Callable[[], Rows]
 
-PROCESSES = 2
-
 
 def run_tasks(context: Context, part: str, tasks: Sequence[tuple[str, Task]]) -> Rows:
     """Run tasks that return rows, except finished ones; keep and return the rows in the order of the tasks.
@@ -31,21 +29,21 @@ def run_tasks(context: Context, part: str, tasks: Sequence[tuple[str, Task]]) ->
     }
     todo = {key: task for key, task in by_key.items() if store.find(key) is None}
     with Progress(part, len(todo), shown=context.progress) as bar:
-        for key, rows in _results(todo, in_processes=not context.quick):
+        for key, rows in _results(todo, 1 if context.quick else context.processes):
             store.keep(key, rows)
             bar.step(key)
     context.rows[part] = [row for key in by_key for row in store.find(key) or []]
     return context.rows[part]
 
 
-def _results(tasks: Mapping[str, Task], *, in_processes: bool) -> Iterator[tuple[str, Rows]]:
+def _results(tasks: Mapping[str, Task], processes: int) -> Iterator[tuple[str, Rows]]:
     """Yield the rows of each task as soon as they are there."""
-    if not in_processes or len(tasks) < 2:
+    if processes < 2 or len(tasks) < 2:
         for key, task in tasks.items():
             yield key, task()
         return
     start_anew = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, mp_context=start_anew) as pool:
+    with ProcessPoolExecutor(processes, mp_context=start_anew) as pool:
         keys = {pool.submit(task): key for key, task in tasks.items()}
         for done in as_completed(keys):
             yield keys[done], done.result()

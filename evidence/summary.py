@@ -17,18 +17,23 @@ if TYPE_CHECKING:
 
 #: Largest number of rows of a table; all of them are in the files next to the page.
 ROWS = 40
+#: Last column of the list of figures, which is never cut short: it is read again when a part is printed again.
+FIGURES = "reached"
 
 
 def write_summary(path: Path, title: str, intro: str, sections: Sequence[Section]) -> Path:
     """Write verdicts and tables to a Markdown file atomically."""
-    parts = [f"# {title}", intro]
-    for section in sections:
-        parts += [f"## {section.title}", section.verdict, section.text]
-        parts += [_table(table) for table in section.tables]
-    text = "\n\n".join(part.strip() for part in parts if part.strip())
+    text = "\n\n".join([f"# {title}", intro.strip(), *map(markdown_of, sections)])
     with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
     return path
+
+
+def markdown_of(section: Section) -> str:
+    """Return title, verdict, text and tables of a section."""
+    parts = [f"## {section.title}", section.verdict, section.text]
+    parts += [_table(table) for table in section.tables]
+    return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
 def _table(table: PageTable) -> str:
@@ -37,9 +42,10 @@ def _table(table: PageTable) -> str:
     aligned = ("---:" if any(is_number(row[at]) for row in table.rows) else "---"
                for at in range(len(table.columns)))  # fmt: skip
     lines.append(_line(list(aligned)))
-    lines += [_line([_cell(value) for value in row]) for row in table.rows[:ROWS]]
-    if len(table.rows) > ROWS:
-        lines += ["", f"{len(table.rows) - ROWS} more rows are in the page."]
+    shown = len(table.rows) if table.columns[-1] == FIGURES else ROWS
+    lines += [_line([_cell(value) for value in row]) for row in table.rows[:shown]]
+    if len(table.rows) > shown:
+        lines += ["", f"{len(table.rows) - shown} more rows are in the page."]
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ if str(ROOT) not in sys.path:
 
 from evidence.crowds import TABLE, Crowds, figures
 
-#: The page that `make evidence` writes.
+#: A page that `make evidence FULL=1` writes.
 FIGURES = ROOT / "docs" / "second-step-figures.md"
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PICTURES = DOCS / "pictures"
 PLACE = re.compile(r"<!-- numbers: ([\w-]+) -->\n(.*?)<!-- end -->", re.S)
 DRAWN_FROM = re.compile(r"<!-- drawn from\n(.*?)-->", re.S)
-# Pages that other commands write: `make evidence` and its kind.
+# Pages that `make evidence FULL=1` writes.
 NOT_OURS = (
     "first-step-figures.md",
     "second-step-figures.md",

@@ -78,3 +78,9 @@ def figures(crowds: Crowds) -> list[tuple[str, str, str]]:
         ("sd of log omega", f"{deviation:.2f}", f"{prior[1]:.2f}"),
         ("rms offset", f"{crowds.spread(crowds.offset):.2f}", f"{crowd_prior.OFFSET_SCALE:.2f} (half of them)"),
     ]  # fmt: skip
+
+
+def table_lines(crowds: Crowds) -> list[str]:
+    """Return the figures as lines of text."""
+    head = f"{'figure':<26}{'table':>10}  prior (full likelihood)"
+    return [head, *(f"{name:<26}{found:>10}  {prior}" for name, found, prior in figures(crowds))]

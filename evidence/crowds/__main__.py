@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from evidence.crowds import Crowds, figures
+from evidence.crowds import Crowds, table_lines
 
 if __name__ == "__main__":
-    print(f"{'figure':<26}{'table':>10}  prior (full likelihood)")
-    for name, found, prior in figures(Crowds.read()):
-        print(f"{name:<26}{found:>10}  {prior}")
+    print(*table_lines(Crowds.read()), sep="\n")

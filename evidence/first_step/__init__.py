@@ -10,7 +10,7 @@ from evidence.first_step.emotions import emotions_folds
 from evidence.first_step.proportional import errors_in_proportion
 from evidence.first_step.real import real_sets
 from evidence.first_step.renaming import renamed_workers
-from evidence.first_step.requirements import figures
+from evidence.first_step.requirements import figures, listed
 from evidence.first_step.simulated import simulated_designs
 from evidence.first_step.typo import one_typing_error
 from evidence.second_step.context import Context
@@ -39,6 +39,7 @@ STUDY = EvidenceStudy(
     context=Context,
     quick_samples=3,
     first=figures,
+    listed=listed,
     skipped=(real_sets, emotions_folds),
 )
 PARTS, run = STUDY.parts, STUDY.run

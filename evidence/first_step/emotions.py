@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
+from evidence.points import Point, near
 from evidence.processes import run_tasks
-from evidence.second_step.context import Point
 from evidence.sub_panels import source_of
 from trueup.report.page import PageTable, Section
 from trueup.study.sources import Drawn, Sampled
@@ -69,6 +69,7 @@ def emotions_folds(context: Context) -> Section:
             Point(
                 3, f"emotions, {how}: worst of {seeds} seeds of the folds", with_error(worst[how]),
                 f"at most {most:.2f}", worst[how]["ratio"] <= most,
+                near(worst[how]["ratio"], worst[how]["ratio_se"], high=most),
             )
         )  # fmt: skip
         shown.append(

@@ -10,8 +10,8 @@ import numpy as np
 from evidence.first_step.comparison import MEAN, first_step
 from evidence.first_step.designs import Proportional, additive
 from evidence.panel_estimates import estimate_of, panels_of, seed_for
+from evidence.points import Point, near, share_error
 from evidence.processes import run_tasks
-from evidence.second_step.context import Point
 from trueup.report.page import PageTable, Section
 from trueup.study.harness import losses_of, ratio_error
 
@@ -133,7 +133,18 @@ def errors_in_proportion(context: Context) -> Section:
         ("Median over panels of the ratio of squared errors, worst cell", f"{median:.3f}", f"at most {MOST_MEDIAN}"),
         ("Errors that do not grow: largest share of panels with logarithms", f"{most:.0%}", "at most 5%"),
     )  # fmt: skip
-    context.points += [Point(4, *what, reached=ok) for what, ok in zip(whats, reached, strict=True)]
+    ratio_errors = [max(part, key=lambda row: row["ratio"])["ratio_se"] for part in (grown, large)]
+    by_chance = (
+        near(fewest, share_error(FEWEST_CHOSEN, panels), FEWEST_CHOSEN),
+        near(worst, ratio_errors[0], high=MOST),
+        near(worst_large, ratio_errors[1], high=MOST_LARGE),
+        near(median, max(grown, key=lambda row: row["median"])["median_se"], high=MOST_MEDIAN),
+        near(most, share_error(MOST_CHOSEN, panels), high=MOST_CHOSEN),
+    )
+    context.points += [
+        Point(4, *what, reached=ok, near=chance)
+        for what, ok, chance in zip(whats, reached, by_chance, strict=True)
+    ]
     return Section(
         title=(
             f"Errors in proportion: logarithms in at least {fewest:.0%} of the panels, elsewhere in at most {most:.0%}"

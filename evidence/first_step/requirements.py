@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 from trueup.report.page import PageTable, Section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evidence.points import Point
     from evidence.second_step.context import Context
 
 
 def figures(context: Context) -> Section:
     """Collect the figures of the parts that were run, missed ones first."""
-    points = sorted(context.points, key=lambda point: point.reached)
+    return listed(context.points)
+
+
+def listed(points: Sequence[Point]) -> Section:
+    """Return the table of all figures, missed ones first."""
+    points = sorted(points, key=lambda point: point.reached)
     missed = [point for point in points if not point.reached]
     said = "; ".join(f"{point.what}: {point.found}" for point in missed) or "none"
     return Section(

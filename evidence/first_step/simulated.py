@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evidence.first_step.comparison import DEFAULT, FIRST_STEPS, relative_risks, with_error
 from evidence.first_step.designs import DESIGNS, NORMAL, WORKERS_PER_ANSWER, ErrorDesign
 from evidence.panel_estimates import seed_for
+from evidence.points import Point, near
 from evidence.processes import run_tasks
-from evidence.second_step.context import Point
 from trueup.report.page import PageTable, Section
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def simulated_designs(context: Context) -> Section:
             Point(
                 2, f"Alike normal workers, {questions} questions, {size} answers: cost of the default",
                 with_error(row), f"at most {1 + LIMITS[questions]:.3f}", row["ratio"] - 1 <= LIMITS[questions],
+                near(row["ratio"], row["ratio_se"], high=1 + LIMITS[questions]),
             )
         )  # fmt: skip
     dearest = max(costs, key=lambda key: costs[key]["ratio"])

@@ -10,8 +10,8 @@ import numpy as np
 from evidence.first_step.designs import with_typo
 from evidence.first_step.proportional import RESAMPLES, median_error
 from evidence.panel_estimates import estimate_of
+from evidence.points import Point, near, share_error
 from evidence.processes import run_tasks
-from evidence.second_step.context import Point
 from trueup import Answers
 from trueup.report.page import PageTable, Section
 
@@ -70,16 +70,16 @@ def one_typing_error(context: Context) -> Section:
     seeds = min(context.samples, SEEDS)
     tasks = [(f"seed {seed}", partial(seed_rows, context.seed + seed)) for seed in range(seeds)]
     rows = run_tasks(context, "one_typing_error", tasks)
-    shown, middle = [], {}
+    shown, middle, error = [], {}, {}
     for name in ESTIMATORS:
         typed, clean = (
             np.array([r["rmse"] for r in rows if r["estimator"] == name and r["typo"] is is_typed])
             for is_typed in (True, False)
         )
-        middle[name] = float(np.median(typed))
+        middle[name], error[name] = float(np.median(typed)), median_error(typed)
         shown.append(
             [
-                name, round(middle[name], 3), round(median_error(typed), 3), round(_root(typed), 3),
+                name, round(middle[name], 3), round(error[name], 3), round(_root(typed), 3),
                 round(root_error(typed), 3), round(_root(clean), 3), round(root_error(clean), 3),
             ]
         )  # fmt: skip
@@ -90,12 +90,14 @@ def one_typing_error(context: Context) -> Section:
         Point(
             5, "One tenfold answer among 290: median error of the default relative to that of student_t",
             f"{middle[DEFAULT] / middle['student_t']:.2f}", "at most 1", middle[DEFAULT] <= middle["student_t"],
+            near(middle[DEFAULT], error[DEFAULT], high=middle["student_t"]),
         )
     )  # fmt: skip
     context.points.append(
         Point(
             5, "The same: share of seeds in which it is the first of the answers that do not fit",
             f"{found:.0%}", f"at least {FOUND:.0%}", found >= FOUND,
+            near(found, share_error(FOUND, seeds), FOUND),
         )
     )  # fmt: skip
     return Section(

@@ -18,6 +18,8 @@ STUDY = EvidenceStudy(
     ),
     parts=(consensus_intervals, named_rules, more_answers),
     context=Context,
+    samples=100,
+    short_samples=50,
     quick_samples=3,
 )
 PARTS, run = STUDY.parts, STUDY.run

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import trueup
+from evidence.intervals.consensus import is_near
 from evidence.panel_estimates import seed_for
+from evidence.points import Point
 from evidence.processes import run_tasks
+from evidence.second_step.cell_tables import first_few
 from trueup.algorithms import find as find_method
 from trueup.algorithms.driver import run
 from trueup.answers.answers import Answers
@@ -78,6 +81,7 @@ def cell(design: str, rule: str, panels: int, seed: int) -> list[dict[str, Any]]
                     "rule": rule,
                     "method": method,
                     "shrink": step,
+                    "intervals": inside.size * len(truth[0]),
                     "inside": float(inside.mean()),
                     "error": float(inside.std(ddof=1) / np.sqrt(panels)),
                     "ratio": float(variance.mean() / error.mean()),
@@ -101,6 +105,13 @@ def named_rules(context: Context) -> Section:
         for row in rows
         if not low - 2 * row["error"] <= row["inside"] <= high + 2 * row["error"]
     ]
+    context.points.append(
+        Point(
+            2, f"Rules with a name, {len(rows)} cells: 95% intervals that hold the truth, within two standard errors",
+            f"{len(rows) - len(off)} cells; not: {first_few([*map(_words, off)])}", f"{low:.0%} to {high:.0%}",
+            not off, all(is_near(row, RANGE) for row in off),
+        )
+    )  # fmt: skip
     least = min(rows, key=lambda row: row["inside"])
     cells = {(row["rule"], row["design"], row["method"], row["shrink"]): row for row in rows}
     columns = [(method, step) for method in METHODS for step in STEPS]

@@ -22,6 +22,7 @@ STUDY = EvidenceStudy(
     parts=(coverage, bias, several, families, labels),
     context=Context,
     samples=600,
+    short_samples=100,
     quick_samples=40,
 )
 PARTS, run = STUDY.parts, STUDY.run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.panel_estimates import seed_for
+from evidence.points import ALLOWED, Point, near, share_error
 from evidence.ranking.designs import Design, draw, scores_of, weighted
 from trueup.report.page import PageTable, Section
 
@@ -69,6 +70,28 @@ def coverage(context: Context) -> Section:
     error = np.sqrt(sum(row["bias_se"] ** 2 for row in rows)) / len(rows)
     bias = float(np.mean([row["bias"] for row in rows])) / float(error)
     low, high = WANTED
+    count, named = (
+        context.samples * len(rows),
+        (("judges like these", like), ("these judges", these)),
+    )
+    context.points += [
+        Point(
+            1, f"Coverage of a difference, {name}: mean of {len(rows)} cells", f"{each.mean():.1%}",
+            f"{low:.0%} to {high:.0%}", bool(low <= each.mean() <= high),
+            near(each.mean(), share_error(LEVEL, count), low, high),
+        )
+        for name, each in named
+    ]  # fmt: skip
+    context.points += [
+        Point(
+            1, "The same, judges like these: worst cell", f"{like.min():.1%}", f"at least {SMALLEST:.0%}",
+            bool(like.min() >= SMALLEST), near(like.min(), share_error(SMALLEST, context.samples), SMALLEST),
+        ),
+        Point(
+            1, "Mean error of the difference over all cells, in standard errors", f"{bias:+.1f}", "at most 2",
+            abs(bias) <= 2, abs(bias) <= ALLOWED,
+        ),
+    ]  # fmt: skip
     holds = all(low <= each.mean() <= high for each in (like, these)) and like.min() >= SMALLEST
     return Section(
         title=f"Judges like these: {like.mean():.1%} on average, {like.min():.1%} at worst",

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from evidence.panel_estimates import seed_for
+from evidence.points import Point, near, share_error
 from trueup.ranking.labels import labelled_mean
 from trueup.report.page import PageTable, Section
+from trueup.study.harness import ratio_error
 
 if TYPE_CHECKING:
     from evidence.second_step.context import Context
@@ -27,7 +29,7 @@ def cell(labels: int, items: int, quality: float, samples: int, seed: int) -> di
     """Return coverage and mean width for labels that correlate with the panel's scores by `quality`."""
     rng = np.random.default_rng(seed_for(seed, "labels", f"{labels}, {items}, {quality}"))
     quantile = float(stdtrit(labels - 1, 0.5 + LEVEL / 2))
-    inside, width, alone = 0, 0.0, 0.0
+    inside, widths = 0, []
     for _ in range(samples):
         truth, noise = rng.normal(size=(2, items))
         score = 0.5 + quality * truth + (1 - quality**2) ** 0.5 * noise
@@ -37,14 +39,15 @@ def cell(labels: int, items: int, quality: float, samples: int, seed: int) -> di
         assert found is not None  # noqa: S101  at least three labels
         low, high = found.interval(LEVEL)
         inside += low <= 0 <= high
-        width += high - low
-        alone += 2 * quantile * found.alone**0.5
+        widths.append((high - low, 2 * quantile * found.alone**0.5))
+    with_scores, alone = np.array(widths).T
     return {
         "labels": labels,
         "items": items,
         "quality": quality,
         "covered": inside / samples,
-        "width": width / alone,
+        "width": float(with_scores.mean() / alone.mean()),
+        "width_se": ratio_error(with_scores, alone),
     }
 
 
@@ -57,6 +60,17 @@ def labels(context: Context) -> Section:
     covered = np.array([row["covered"] for row in rows])
     width = np.array([row["width"] for row in rows])
     low, high = WANTED
+    average, widest = float(covered.mean()), max(rows, key=lambda row: row["width"])
+    context.points += [
+        Point(
+            5, f"Labels and judges: coverage, mean of {len(rows)} cells", f"{average:.1%}", f"{low:.0%} to {high:.0%}",
+            low <= average <= high, near(average, share_error(LEVEL, samples * len(rows)), low, high),
+        ),
+        Point(
+            5, "The same: largest mean width relative to labels alone", f"{widest['width']:.3f}", f"at most {WIDEST}",
+            widest["width"] <= WIDEST, near(widest["width"], widest["width_se"], high=WIDEST),
+        ),
+    ]  # fmt: skip
     return Section(
         title=f"Labels and judges: {covered.mean():.1%} on average, {covered.min():.1%} at worst",
         verdict=(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.panel_estimates import seed_for
+from evidence.points import Point, near, share_error
 from evidence.ranking.designs import Design, draw, scores_of, weighted
 from trueup.ranking.gate import decide
 from trueup.ranking.standings import Standings
@@ -44,7 +45,18 @@ def several(context: Context) -> Section:
     """Measure error rates over several systems."""
     rows = [cell(design, context.samples, context.seed) for design in DESIGNS]
     context.rows["ranking_several"] = rows
+    count = context.samples * len(rows)
     clear, alarms = (float(np.mean([row[name] for row in rows])) for name in ("clear", "alarms"))
+    context.points += [
+        Point(
+            3, f"Six equal systems: {what}, mean of {len(rows)} cells", f"{share:.1%}", f"at most {most:.0%}",
+            share <= most, near(share, share_error(most, count), high=most),
+        )
+        for what, share, most in (
+            ("some difference is called clear", clear, MOST_CLEAR),
+            ("the gate raises a false alarm", alarms, MOST_ALARMS),
+        )
+    ]  # fmt: skip
     return Section(
         title=f"Six equal systems: a clear difference in {clear:.1%} of panels",
         verdict=(

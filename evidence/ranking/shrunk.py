@@ -8,6 +8,7 @@ import numpy as np
 
 import trueup
 from evidence.panel_estimates import seed_for
+from evidence.points import ALLOWED, Point
 from evidence.ranking.designs import Design, draw, frame_of
 from trueup.report.page import PageTable, Section
 
@@ -47,6 +48,12 @@ def bias(context: Context) -> Section:
         return float(np.mean([row[name] for row in rows])), float(error)
 
     ours, shrunk = pooled("bias"), pooled("shrunk_bias")
+    context.points.append(
+        Point(
+            2, "A difference of 1", f"{1 + ours[0]:.3f} ± {ours[1]:.3f}", "within two standard errors",
+            abs(ours[0]) <= 2 * ours[1], abs(ours[0]) <= ALLOWED * ours[1],
+        )
+    )  # fmt: skip
     return Section(
         title=f"A difference of 1 comes out as {1 + ours[0]:.3f} ± {ours[1]:.3f}",
         verdict=(

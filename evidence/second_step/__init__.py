@@ -17,7 +17,7 @@ from evidence.second_step.priors import known_variance
 from evidence.second_step.real import real_data
 from evidence.second_step.special import special_designs
 from evidence.second_step.synthetic import synthetic_grid
-from evidence.second_step.targets import figures_to_reach
+from evidence.second_step.targets import figures_to_reach, listed
 from evidence.second_step.worker_biases import biases
 from evidence.study import EvidenceStudy
 
@@ -46,7 +46,9 @@ STUDY = EvidenceStudy(
         figures_to_reach,
     ),
     context=Context,
+    short_samples=30,
     first=figures_to_reach,
+    listed=listed,
     skipped=(real_data, both_targets),
 )
 PARTS, run = STUDY.parts, STUDY.run

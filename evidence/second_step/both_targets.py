@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.panel_estimates import estimate_of, seed_for
+from evidence.points import Point, near
 from evidence.processes import run_tasks
-from evidence.second_step.context import Point
 from evidence.second_step.rules import CAUTION
 from evidence.sub_panels import EVERYTHING, RANDOM_ANSWERS, draw
 from trueup.core.arrays import segment_sum
@@ -45,6 +45,7 @@ class Goal:
     found: str
     wanted: str
     reached: bool
+    near: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,12 @@ def summary_errors(cells: Sequence[TargetCell], seed: int) -> Floats:
     return errors
 
 
+def coverage_error(cells: Sequence[TargetCell]) -> float:
+    """Return a standard error of the mean coverage: that of the cells with several panels, as if all were one draw."""
+    several = [cell.truth_inside for cell in cells if len(cell.truth_inside) > 1]
+    return max((float(one.std(ddof=1) / np.sqrt(len(one))) for one in several), default=0.0)
+
+
 def both_targets(context: Context) -> Section:
     """Estimate with both targets on the available data sets."""
     sources, missing = context.available(SETS[3:] if context.quick else SETS)
@@ -186,30 +193,35 @@ def both_targets(context: Context) -> Section:
             f"{mean[0]:.3f} ± {errors[0, 0]:.3f}",
             f"at most {GEOMETRIC_MEAN}",
             bool(mean[0] <= GEOMETRIC_MEAN),
+            near(mean[0], errors[0, 0], high=GEOMETRIC_MEAN),
         ),
         Goal(
             f"share of cells above {WORSE}",
             f"{above[0]:.1%} ± {errors[1, 0]:.1%}",
             f"at most {SHARE_ABOVE:.0%}",
             bool(above[0] <= SHARE_ABOVE),
+            near(above[0], errors[1, 0], high=SHARE_ABOVE),
         ),
         Goal(
             "worst cell",
             f"{worst[0]:.2f} ± {errors[2, 0]:.2f}",
             f"at most {WORST}",
             bool(worst[0] <= WORST),
+            near(worst[0], errors[2, 0], high=WORST),
         ),
         Goal(
             "coverage of the 95% intervals for the truth, mean of the data sets",
             f"{covered:.1%}",
             f"{low:.0%} to {high:.0%}",
             low <= covered <= high,
+            near(covered, coverage_error(cells), low, high),
         ),
     )
     if not context.quick:
         about = f"Target truth, {len(cells)} cells of real answers: "
         context.points += [
-            Point(11, about + goal.what, goal.found, goal.wanted, goal.reached) for goal in goals
+            Point(11, about + goal.what, goal.found, goal.wanted, goal.reached, goal.near)
+            for goal in goals
         ]
     lost = max(cells, key=lambda cell: cell.ratios()[0])
     return Section(

@@ -19,6 +19,7 @@ from trueup.study.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from evidence.points import Point
     from trueup.algorithms import Algorithm
     from trueup.study.sources import PanelSource
 
@@ -61,17 +62,6 @@ def fingerprint() -> str:
     return code.hexdigest()[:10]
 
 
-@dataclass(frozen=True)
-class Point:
-    """A figure, and the range it should be in."""
-
-    number: int
-    what: str
-    found: str
-    wanted: str
-    reached: bool
-
-
 @dataclass
 class Context:
     """Settings and results of one run.
@@ -90,6 +80,8 @@ class Context:
         Figures with their target ranges.
     code : str
         Hash of the code that produces the results.
+    processes : int
+        Number of processes for the tasks of a part.
     """
 
     out: Path
@@ -103,6 +95,7 @@ class Context:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     code: str = field(default_factory=fingerprint)
+    processes: int = 2
     _loaded: dict[str, Sampled | TrueupError] = field(default_factory=dict)
 
     @property

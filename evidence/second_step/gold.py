@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evidence.panel_estimates import estimate_of, panels_of, seed_for
+from evidence.points import Point, near
 from evidence.processes import run_tasks
 from evidence.second_step.charts import lines
-from evidence.second_step.context import Point
 from evidence.sub_panels import EVERYTHING, RANDOM_ANSWERS, draw
 from trueup.report.page import Figure, PageTable, Section
 from trueup.study.sources import Drawn, Synthetic
@@ -39,7 +39,7 @@ METHOD = "native"
 
 def gold_questions(context: Context) -> Section:
     """Draw known truths at random, and evaluate the other questions."""
-    draws = 3 if context.quick else DRAWS
+    draws = 3 if context.quick else min(context.samples, DRAWS)
     counts = (1, 8) if context.quick else COUNTS
     sources, missing = context.available(SETS[3:] if context.quick else SETS)
     tasks = [
@@ -78,6 +78,7 @@ def gold_questions(context: Context) -> Section:
                 f"{row['ratio']:.3f} ± {row['ratio_se']:.3f}",
                 "at most 1",
                 row["ratio"] <= 1.0 + row["ratio_se"],
+                near(row["ratio"], row["ratio_se"], high=1.0),
             )
             for row in average
         ]
@@ -88,6 +89,7 @@ def gold_questions(context: Context) -> Section:
                 f"{row['coverage']:.1%}",
                 f"{low:.0%} to {high:.0%}",
                 low <= row["coverage"] <= high,
+                near(row["coverage"], row["coverage_se"], low, high),
             )
             for row in average
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evidence.points import Point, near, near_none
 from evidence.second_step.caution import caution_figure, caution_rows, caution_table
 from evidence.second_step.cell_tables import (
     averages,
@@ -16,7 +17,7 @@ from evidence.second_step.cell_tables import (
     worst_cells,
 )
 from evidence.second_step.charts import lines
-from evidence.second_step.context import CATD_PAPER, SETS, Point
+from evidence.second_step.context import CATD_PAPER, SETS
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Ours
 from trueup.errors import TrueupError
 from trueup.report.page import Figure, PageTable, Section
@@ -223,32 +224,30 @@ def _coverage(mine: Sequence[StudyCell]) -> PageTable:
 def _points(context: Context, cells: Sequence[StudyCell]) -> None:
     """Note the figures that have a range they should be in."""
 
-    def average(source: str, method: str, n: int, step: str = OURS) -> float:
-        return mean(
-            c.ratio for c in cells if (c.source, c.method, c.n, c.step) == (source, method, n, step)
-        )
+    def of(source: str, method: str, n: int, step: str = OURS) -> list[StudyCell]:
+        return [c for c in cells if (c.source, c.method, c.n, c.step) == (source, method, n, step)]
 
-    def note(what: str, value: float, low: float, high: float) -> None:
-        if value == value:
+    def note(what: str, some: Sequence[StudyCell], low: float, high: float) -> None:
+        if some:
+            # Cells of several sizes are drawn from the same answers: their errors hardly average out.
+            value, error = mean(c.ratio for c in some), mean(c.ratio_se for c in some)
             wanted = f"{low:.2f} to {high:.2f}" if low else f"at most {high:.2f}"
-            point = Point(7, what, f"{value:.3f}", wanted, low <= value <= high)
+            reached = low <= value <= high
+            point = Point(7, what, f"{value:.3f}", wanted, reached, near(value, error, low, high))
             context.points.append(point)
 
-    note("emotions, plain mean, n = 2, averaged over m", average("emotions", "mean", 2), 0.85, 0.92)
-    note("emotions, plain mean, n = 10", average("emotions", "mean", 10), 0.0, 1.02)
+    note("emotions, plain mean, n = 2, averaged over m", of("emotions", "mean", 2), 0.85, 0.92)
+    note("emotions, plain mean, n = 10", of("emotions", "mean", 10), 0.0, 1.02)
     nflx = [cell for cell in cells if cell.source == "nflx_public" and cell.step == OURS]
     if nflx:
         above = clearly_above(nflx)
         text = f"Cells of nflx_public above 1 by more than two standard errors, of {len(nflx)}"
         found = f"{len(above)} ({first_few([cell_label(cell) for cell in above])})"
-        context.points.append(Point(7, text, found, "0", not above))
-    pies = mean(
-        c.ratio
-        for c in cells
-        if (c.source, c.method, c.n, c.m, c.step) == ("pies", "catd", 10, 10, OURS)
-    )
+        by_chance = near_none(len(above), len(nflx), context.samples, 2.0)
+        context.points.append(Point(7, text, found, "0", not above, by_chance))
+    pies = [cell for cell in of("pies", "catd", 10) if cell.m == 10]
     note("CATD on pies, n = 10, m = 10", pies, 0.0, 1.05)
     for method, most in (("mean", 0.6), ("native", 0.6), ("crh", 1.1), ("catd", 1.1)):
-        printed = average("population", method, 3, PRINTED)
+        printed = mean(c.ratio for c in of("population", method, 3, PRINTED))
         what = f"population (log), {method}, n = 3, averaged over m; psi_H has {printed:.2f}"
-        note(what, average("population", method, 3), 0.0, most)
+        note(what, of("population", method, 3), 0.0, most)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evidence.points import Point, near
 from evidence.second_step import designs
 from evidence.second_step.cell_tables import cell_label, clearly_above, first_few, group_by, mean
 from evidence.second_step.charts import marks
-from evidence.second_step.context import Point
 from evidence.second_step.designs import Design, Labelled
 from evidence.second_step.rules import OURS, PRINTED, RIGHT, Unaware
 from trueup.errors import TrueupError
@@ -163,20 +163,21 @@ def _rows(
 
 def _points(context: Context, cells: list[StudyCell], bayes: dict[str, float]) -> None:
     found = {(c.source, c.step): c.ratio for c in cells if c.method == "mean"}
+    error = {(c.source, c.step): c.ratio_se for c in cells if c.method == "mean"}
     name = UNEVEN[1].name
     ours, right, best = found[name, OURS], found[name, RIGHT], bayes[name]
     context.points += [
         Point(
             5, "1 to 100 answers per question, truth N(0, 1): ours minus the Bayes rule",
-            f"{ours - best:+.3f}", "at most 0.03", ours - best <= 0.03,
+            f"{ours - best:+.3f}", "at most 0.03", ours - best <= 0.03, near(ours - best, error[name, OURS], high=0.03),
         ),
         Point(
             5, "The same: the paper's rule with our variance minus the Bayes rule",
-            f"{right - best:+.3f}", "at least 0.15", right - best >= 0.15,
+            f"{right - best:+.3f}", "at least 0.15", right - best >= 0.15, near(right - best, error[name, RIGHT], 0.15),
         ),
         Point(
             8, "Five known groups", f"{found['five groups', OURS]:.3f}", "at most 0.70",
-            found["five groups", OURS] <= 0.70,
+            found["five groups", OURS] <= 0.70, near(found["five groups", OURS], error["five groups", OURS], high=0.70),
         ),
     ]  # fmt: skip
     for useless in ("useless groups", "useless covariate"):
@@ -188,5 +189,6 @@ def _points(context: Context, cells: list[StudyCell], bayes: dict[str, float]) -
                 f"{change:+.3f}",
                 "at most 0.01",
                 change <= 0.01,
+                near(change, error[useless, OURS], high=0.01),
             )
         )

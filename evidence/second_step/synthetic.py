@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evidence.points import Point, near, near_none, share_error
 from evidence.second_step.cell_tables import (
     averages,
     cell_label,
@@ -15,7 +16,7 @@ from evidence.second_step.cell_tables import (
     worst_cells,
 )
 from evidence.second_step.charts import lines
-from evidence.second_step.context import BIAS, Point
+from evidence.second_step.context import BIAS
 from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS
 from trueup.report.page import Figure, PageTable, Section
 
@@ -56,6 +57,7 @@ def synthetic_grid(context: Context) -> Section:
             f"{len(far)}; worst {max(mine, key=lambda c: c.ratio).ratio:.3f}",
             "0",
             not far,
+            near_none(len(far), len(mine), context.samples, 3.0),
         ),
         Point(
             4,
@@ -65,6 +67,7 @@ def synthetic_grid(context: Context) -> Section:
             f"{len(covered)} outside",
             "0.93 to 0.98 (constant truth to 1)",
             not outside,
+            all(_is_near(row, len(workers) * context.samples) for row in covered),
         ),
     ]
     lost = "clearly harms no truth" if not far else f"is above 1.01 in {len(far)} cells"
@@ -97,6 +100,15 @@ def synthetic_grid(context: Context) -> Section:
 def _inside(source: str, coverage: float) -> bool:
     low, high = CONSTANT if source == "constant" else COVERAGE
     return low <= coverage <= high
+
+
+def _is_near(row: dict[str, object], panels: int) -> bool:
+    """Return whether a coverage is in its range but for chance.
+
+    All intervals of a panel rest on the same estimates of the workers, so that many of them count as five.
+    """
+    low, high = CONSTANT if row["source"] == "constant" else COVERAGE
+    return near(float(str(row["coverage"])), share_error(0.95, 5 * panels), low, high)
 
 
 def _say(row: dict[str, object]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evidence.second_step.context import Point
+from evidence.points import Point, near
 from evidence.second_step.rules import OURS, Ours
 from trueup.algorithms.driver import run
 from trueup.algorithms.registry import find
@@ -18,6 +18,8 @@ from trueup.shrinkage import Normal
 from trueup.study.harness import SecondStep
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evidence.second_step.context import Context
     from trueup.core.arrays import Floats
     from trueup.shrinkage import ShrinkRule
@@ -42,7 +44,12 @@ def figures_to_reach(context: Context) -> Section:
     _ranges(context)
     _absurd_answer(context)
     _invariance(context)
-    points = sorted(context.points, key=lambda point: (point.reached, point.number))
+    return listed(context.points)
+
+
+def listed(points: Sequence[Point]) -> Section:
+    """Return the table of all figures with a range, missed ones first."""
+    points = sorted(points, key=lambda point: (point.reached, point.number))
     missed = [point for point in points if not point.reached]
     return Section(
         title=f"Figures to reach: {len(points) - len(missed)} of {len(points)}",
@@ -85,6 +92,7 @@ def _ranges(context: Context) -> None:
                 f"{cell.ratio:.3f} ± {cell.ratio_se:.3f}",
                 f"{low} to {high}",
                 low <= round(cell.ratio, 3) <= high,
+                near(cell.ratio, cell.ratio_se, low, high),
             )
         )
     for (n, m), high in CLUSTERS.items():
@@ -96,6 +104,7 @@ def _ranges(context: Context) -> None:
                 f"{cell.ratio:.3f} ± {cell.ratio_se:.3f}",
                 f"at most {high}",
                 cell.ratio <= high,
+                near(cell.ratio, cell.ratio_se, high=high),
             )
         )
 

@@ -12,7 +12,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import trueup
-from evidence import __main__ as command
 from evidence import second_step as trial
 from evidence.second_step import context as contexts
 from evidence.second_step import designs, rules, synthetic
@@ -27,7 +26,6 @@ from evidence.second_step.real import SMALL
 from evidence.second_step.rules import CAUTION, CAUTIOUS, OURS, Ours, Unaware
 from evidence.second_step.special import INFORMED
 from evidence.second_step.worker_biases import _compare
-from evidence.study import EvidenceStudy
 from evidence.summary import write_summary
 from trueup import TrueupError
 from trueup.algorithms.driver import run as run_first
@@ -269,6 +267,14 @@ def test_taking_biases_off_is_what_estimate_gives() -> None:
     assert 0.5 < row["bias_coverage"] <= 1.0
 
 
+def test_without_biases_the_default_has_none_to_compare() -> None:
+    drawn = trueup.simulate(40, 400, panels=5, answers_per_question=3, seed=0)
+    native, mean = _compare("none", drawn.answers, drawn.truth, drawn.bias)
+    assert np.isnan(native["bias_coverage"])
+    assert native["ratio"] == pytest.approx(1.0, abs=0.01)
+    assert 0.9 < mean["bias_coverage"] <= 1.0
+
+
 def test_the_worst_cells_come_first(context: Context) -> None:
     cells = context.cells_of(
         "worst",
@@ -311,23 +317,6 @@ def test_without_data_the_part_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     assert "Not run: none of the data sets is available" in text
     assert "Known truths" in text
     assert len(rows_of(tmp_path / "out" / "gold_questions.csv")) == 2 * 2 * 3
-
-
-def test_the_command_runs_the_parts_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def fake(_: EvidenceStudy, **options: Any) -> str:
-        asked.update(options)
-        return "page.html"
-
-    monkeypatch.setattr(EvidenceStudy, "run", fake)
-    words = ["--quick", "--part", "biases", "--part", "ablation", "--samples", "7"]
-    command.main(words)
-    assert asked["parts"] == ["biases", "ablation"]
-    assert (asked["quick"], asked["samples"], asked["seed"]) == (True, 7, 0)
-    assert "Written: page.html" in capsys.readouterr().out
 
 
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import trueup
-from evidence import __main__ as command
 from evidence import first_step, sub_panels
 from evidence.first_step import designs, emotions, proportional, real, renaming, simulated, typo
 from evidence.first_step.comparison import AS_THEY_ARE, DEFAULT, FIRST_STEPS, relative_risks
@@ -17,7 +16,6 @@ from evidence.first_step.designs import DESIGNS, ErrorDesign, Proportional, addi
 from evidence.panel_estimates import seed_for
 from evidence.processes import run_tasks
 from evidence.second_step.context import Context
-from evidence.study import EvidenceStudy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -245,21 +243,3 @@ def test_real_answers_are_drawn_as_described(data_folder: Path) -> None:
         assert panels.n_panels == (1 if how == emotions.ALL else 2)
     rows = real.cell("groceries", data, sub_panels.RANDOM_WORKERS, 3, 2, 0)
     assert [row["first_step"] for row in rows] == [*FIRST_STEPS]
-
-
-def test_the_command_runs_the_step_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: dict[str, Any] = {}
-
-    def fake(study: EvidenceStudy, **options: Any) -> str:
-        asked.update(options, study=study)
-        return "page.html"
-
-    monkeypatch.setattr(EvidenceStudy, "run", fake)
-    command.main(["--step", "first", "--part", "renamed_workers"])
-    assert asked["study"] is first_step.STUDY
-    assert asked["parts"] == ["renamed_workers"]
-    with pytest.raises(SystemExit):
-        command.main(["--step", "second", "--part", "renamed_workers"])
-    assert "renamed_workers is not known" in capsys.readouterr().err

@@ -62,6 +62,17 @@ def test_the_default_is_that_of_each_panel_alone(design: PanelDesign) -> None:
     np.testing.assert_allclose(upper, np.concatenate([est.upper for est in alone]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", consensus.METHODS[1:])
+def test_the_intervals_are_those_of_estimate(method: str) -> None:
+    for design in (PanelDesign(2, 1), PanelDesign(10, 20, each=3, bias=1.0)):
+        answers, _ = design.draw(2, 3)
+        lower, upper, rough = consensus.ends(answers, method)
+        est = estimate_of(answers, method=method, target="consensus", transform="none")
+        np.testing.assert_allclose(lower, est.lower, rtol=1e-12)
+        np.testing.assert_allclose(upper, est.upper, rtol=1e-12)
+        assert rough == est.diagnosis.rough
+
+
 def test_a_row_says_where_an_interval_is_off() -> None:
     row = rules.cell("3 workers, 5 questions", "plugin", 3, 1)[0]
     assert row["design"] == "3 workers, 5 questions"

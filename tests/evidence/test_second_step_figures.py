@@ -1,8 +1,8 @@
 """Figures that the second step reaches: risks, coverage and choices by simulation and on real answers.
 
-All with the full step, that of target consensus. IR is the risk after the second step over that before it, over
-all panels of a cell. Seeds are fixed; where a figure is a range, it is wider than three Monte-Carlo standard errors
-around what is measured, and the docstrings say how large these are.
+All with the full step, that of target consensus; `make evidence` has the whole grids. IR is the risk after the second
+step over that before it, over all panels of a cell. Seeds are fixed; where a figure is a range, it is wider than three
+Monte-Carlo standard errors around what is measured, and the docstrings say how large these are.
 """
 
 from __future__ import annotations
@@ -139,18 +139,18 @@ def test_the_second_step_does_no_harm(truth: str, n: int, m: int, method: str) -
     assert found.ratio <= 1.01 + 3 * found.error
 
 
-@pytest.mark.parametrize("method", ["mean", "native"])
 @pytest.mark.parametrize(
-    ("truth", "m"),
+    ("truth", "m", "method"),
     [
-        ("constant", 10),
-        ("N(0,.09)", 20),
-        ("N(0,1)", 5),
-        ("N(0,1)", 50),
-        ("N(0,25)", 10),
-        ("clusters", 20),
-        ("exponential", 20),
-        ("90% zero", 20),
+        ("constant", 10, "native"),
+        ("N(0,.09)", 20, "mean"),
+        ("N(0,1)", 5, "mean"),
+        ("N(0,1)", 5, "native"),
+        ("N(0,1)", 50, "native"),
+        ("N(0,25)", 10, "mean"),
+        ("clusters", 20, "mean"),
+        ("exponential", 20, "native"),
+        ("90% zero", 20, "native"),
     ],
 )
 def test_intervals_cover_as_often_as_they_say(truth: str, m: int, method: str) -> None:
@@ -260,22 +260,21 @@ def behind(answers: trueup.Answers, truth: Floats) -> float:
 
 
 def test_auto_is_nearly_as_good_as_the_best_first_step_on_simulated_answers() -> None:
-    """Four cells of 60 panels; a ratio has a standard error of about .02."""
+    """Two cells of 60 panels; a ratio has a standard error of about .02."""
     found = [
         behind(*trueup.simulate(n, 20, panels=60, variance=kind, bias=BIAS, seed=n))
-        for kind in ("fixed", "normal")
-        for n in (5, 10)
+        for kind, n in (("fixed", 5), ("normal", 10))
     ]
     assert np.mean(found) <= 1.04
     assert max(found) <= 1.15
 
 
 def test_native_is_robust_where_single_workers_are_absurd() -> None:
-    """20 questions of five answers by 100 workers, a fifth of them with a 100-fold standard deviation; 100 panels."""
+    """20 questions of five answers by 100 workers, a fifth of them with a 100-fold standard deviation; 40 panels."""
     rng = np.random.default_rng(1)
-    wild = np.where(rng.random(100 * 100) < 0.2, 1e4, 1.0)
+    wild = np.where(rng.random(40 * 100) < 0.2, 1e4, 1.0)
     answers, truth = trueup.simulate(
-        100, 20, panels=100, answers_per_question=5, truth_scale=100.0, variance=wild, seed=20
+        100, 20, panels=40, answers_per_question=5, truth_scale=100.0, variance=wild, seed=20
     )
     each, auto = risks(answers, truth)
     best = min(each.values())
@@ -320,18 +319,16 @@ def ratios(
 
 
 def test_emotions(data_folder: Path) -> None:
-    """60 sub-panels for each m: the mean over m has a standard error of .013 for two workers, .006 for ten."""
-    found = ratios(real(data_folder, "emotions"), (2, 10), ("mean",))
+    """60 sub-panels for each m: the mean over m has a standard error of .017 for two workers, .008 for ten."""
+    found = ratios(real(data_folder, "emotions"), (2, 10), ("mean",), (5, 20, 140))
     two, ten = (np.mean([ratio for n, _, ratio, _ in found if n == k]) for k in (2, 10))
     assert 0.85 <= two <= 0.92
     assert ten <= 1.02
 
 
 def test_films_rated_by_viewers_are_never_harmed(data_folder: Path) -> None:
-    found = ratios(
-        real(data_folder, "nflx_public"), (2, 5, 10, 20), ("mean", "native"), SIZES[:4], 40
-    )
-    assert len(found) == 32
+    found = ratios(real(data_folder, "nflx_public"), (2, 5, 20), ("mean", "native"), (5, 50), 40)
+    assert len(found) == 12
     assert all(ratio <= 1.0 + 2 * error for _, _, ratio, error in found)
     assert np.mean([ratio for _, _, ratio, _ in found]) < 0.995
 
