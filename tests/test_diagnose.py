@@ -67,6 +67,8 @@ def test_answers_that_cannot_be_diagnosed_are_refused() -> None:
         trueup.diagnose([[1.0, 2.0, 3.0, 4.0]])
     with pytest.raises(TrueupError, match="panels"):
         trueup.diagnose(trueup.simulate(panels=3).answers)
+    with pytest.raises(TrueupError, match=r"^answers: whether .* same value"):
+        trueup.diagnose([[0.0] * 4, [0.25] * 4])
 
 
 @pytest.fixture(scope="module")

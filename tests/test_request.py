@@ -266,6 +266,7 @@ def test_every_keyword_is_documented() -> None:
         ({"level": 1.5}, "level: found 1.5"),
         ({"caution": 0}, "caution: found 0"),
         ({"bias": 1}, "bias: found 1"),
+        ({"bias": np.zeros(3)}, "bias: found"),
         ({"target": "best"}, "target: "),
         ({"kind": "guess"}, "kind: "),
         ({"method": "nothing"}, "method: "),

@@ -116,7 +116,7 @@ class Plan:
         one_of("target", self.target, TARGETS)
         if self.kind is not None:
             one_of("kind", self.kind, KINDS)
-        if not isinstance(self.bias, bool) and self.bias != "auto":
+        if not isinstance(self.bias, bool | str) or self.bias not in (True, False, "auto"):
             raise TrueupError(
                 f'found {quoted(self.bias)}, must be True, False or "auto".', argument="bias"
             )

@@ -103,6 +103,10 @@ def test_any_numbers_give_a_finite_result_or_an_error(name: str, data: st.DataOb
         (lambda: theory.risk_under_prior(4.5, 1.0, 1.0), r"m: 4\.5 is not a whole number"),  # type: ignore[arg-type]
         (lambda: theory.shrinkage_moments(5, 1.0, 1.0), r"m: found 5\. This needs at least 6"),
         (lambda: theory.risk_given_truth([1.0, 2.0, 3.0], 1.0), "truth: found 3"),
+        (
+            lambda: theory.ebblue_risk(5, [1e-30, 1e-30], 1.0),
+            "variances: the variance of BLUE is 5e-31",
+        ),
         (lambda: theory.gain_estimate([1.0, 2.0, 3.0], 1.0, 1.0), "x: found 3"),
         (lambda: theory.gain_estimate([0.1] * 5, 1.0, 1.0), "x: SS = 0 in 1 of 1 samples"),
         (lambda: theory.general_condition(ROWS[:, :3], 1.0), "samples: found 3"),

@@ -128,6 +128,12 @@ def diagnose_second_step(
     prior = max(total - v, 0.0)
     uniformity = shrinkage_limit(v, prior)
     printed, judge = printed_and_sandwich(aggregate, v)
+    try:
+        gain, gain_printed = (gain_estimate(x, psi, judge) for psi in (v, printed))
+    except TrueupError as error:  # all questions have the same aggregate, for example
+        raise TrueupError(
+            f"whether the second step helps cannot be said: {error.message}", argument="answers"
+        ) from error
     return SecondStepDiagnosis(
         method=algorithm.name or type(algorithm).__name__,
         m=m,
@@ -136,8 +142,8 @@ def diagnose_second_step(
         uniformity=uniformity,
         expected_ratio=1.0 - (m - 3) / m * uniformity,
         printed=printed,
-        gain=gain_estimate(x, v, judge),
-        gain_printed=gain_estimate(x, printed, judge),
+        gain=gain,
+        gain_printed=gain_printed,
         condition=_condition(answers, aggregate, panels, seed, limits) if panels else None,
     )
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, SupportsIndex
 
+from trueup.errors import TrueupError
 from trueup.theory.blue import blue_variance
-from trueup.theory.guards import count, number, numbers, strength
+from trueup.theory.guards import SMALLEST, count, number, numbers, strength
 from trueup.theory.spread import (
     inverse_ss,
     inverse_ss_bounds,
@@ -101,7 +102,14 @@ def ebblue_risk(m: SupportsIndex, variances: ArrayLike, prior_variance: float) -
     >>> round(ebblue_risk(10, [1.0, 4.0, 9.0, 16.0, 25.0], prior_variance=1.0) / 10, 5)
     0.48911
     """
-    return risk_under_prior(m, blue_variance(variances), prior_variance)
+    variance = blue_variance(variances)
+    if variance < SMALLEST:
+        raise TrueupError(
+            f"the variance of BLUE is {variance:.3g}.",
+            argument="variances",
+            remedy=f"Give variances so large that it is at least {SMALLEST:g}.",
+        )
+    return risk_under_prior(m, variance, prior_variance)
 
 
 def casella_bound(truth: ArrayLike, variance: float) -> float:
