@@ -30,7 +30,7 @@ SECTIONS = ("alternatives", "parts", "peers", "growth", "first step", "native")
 MAKE = """
 import sys, duckdb
 size, path, folder, text = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4] == "text"
-question, worker = ("'question-' || q", "'worker-' || w") if text else ("q * 7919", "w * 104729")
+question, worker = ("'question-' || q", "'worker-' || w") if text else ("(q * 7919)::BIGINT", "(w * 104729)::BIGINT")
 questions, workers = size // 10, max(200, size // 1000)
 base = duckdb.connect()
 base.execute("SET preserve_insertion_order = false")

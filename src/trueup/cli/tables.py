@@ -139,7 +139,10 @@ def _plain(value: object) -> object:
 
 
 def _write_parquet(table: Any, path: Path) -> None:
-    need("pyarrow.parquet", "files").write_table(table, path)
+    is_float = need("pyarrow", "files").types.is_floating
+    # Fractions hardly repeat: a dictionary of them takes time, and as much room again.
+    coded = [field.name for field in table.schema if not is_float(field.type)]
+    need("pyarrow.parquet", "files").write_table(table, path, use_dictionary=coded)
 
 
 def _write_json(content: Any, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -135,15 +136,19 @@ class Findings:
         """Noise and bias of each worker, and what stands out."""
 
         def find() -> WorkerTable:
-            sample, suspicious = self._sample, self.answers
+            sample, sample_noise = self._sample, self._sample_noise
+            # Neither needs the other, and both leave a processor idle.
+            with ThreadPoolExecutor(1) as pool:
+                pairs = pool.submit(lambda: self._correlated)
+                suspicious, correlated = self.answers, pairs.result()
             return judge_workers(
                 self._solution,
                 self._kind,
                 flags=self.flags,
                 sample=sample,
-                sample_noise=self._sample_noise,
+                sample_noise=sample_noise,
                 noise=self._noise,
-                correlated=self._correlated,
+                correlated=correlated,
                 suspicious=np.empty(0, np.int64) if suspicious is None else suspicious.places,
             )
 

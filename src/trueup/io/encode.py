@@ -247,7 +247,11 @@ def _from_arrow(series: Series) -> _Raw:
     if types.is_boolean(kind):
         series = series.cast(pyarrow.uint8())
     elif types.is_floating(kind):
-        return _from_floats(arrow_to_numpy(series.cast(pyarrow.float64()).fill_null(np.nan)))
+        series = series.cast(pyarrow.float64())
+        # `fill_null` imports pandas.
+        return _from_floats(
+            arrow_to_numpy(series.fill_null(np.nan) if series.null_count else series)
+        )
     if types.is_boolean(kind) or types.is_integer(kind):
         missing = series.is_null().to_numpy() if series.null_count else None
         if missing is not None:

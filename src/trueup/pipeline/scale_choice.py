@@ -161,9 +161,13 @@ def compare_scales(engine: Engine, as_given: Scale, *, biases: bool = True) -> S
 
 def _possible(engine: Engine) -> Bools:
     """Return the panels in which all answers are positive and enough questions have several."""
+    is_single = engine.problem.n_panels == 1
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-        low = block.by_question((block.answers <= 0).astype(np.float64))
+        is_low = block.answers <= 0
+        if is_single and is_low.any():
+            return Visit(panel_sums=np.array([[1.0], [0.0], [0.0]]))
+        low = block.by_question(is_low.astype(np.float64))
         rows = (low, block.informative * (block.std > 0), block.informative)
         return Visit(panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in rows]))
 
