@@ -16,7 +16,9 @@ import input_files
 from input_files import rows_of
 from trueup.core.libraries import need
 from trueup.errors import AnswersError, MissingExtra, TrueupError
+from trueup.io import encode as encode_module
 from trueup.io.frames_out import make_frame
+from trueup.io.readers import parquet as parquet_reader
 from trueup.io.readers.files import read_file
 
 if TYPE_CHECKING:
@@ -423,3 +425,36 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
 
 def test_a_package_that_is_there_is_imported() -> None:
     assert need("pyarrow.parquet", "files") is pq
+
+
+@pytest.mark.parametrize("coded", [True, False], ids=["dictionaries in the file", "plain text"])
+@pytest.mark.parametrize("empty", ["first", "last", "none"])
+def test_halves_of_a_large_parquet_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coded: bool, empty: str
+) -> None:
+    """Large files are read on two threads; groups of rows may be empty."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "question": [f"q{i}" for i in rng.integers(0, 20, 100)],
+            "worker": [f"w{i}" for i in range(100)],
+            "answer": rng.normal(size=100),
+        }
+    )
+    path = tmp_path / "answers.parquet"
+    with pq.ParquetWriter(path, table.schema, use_dictionary=coded) as writer:
+        for part in ("first", "rows", "last"):
+            if part == "rows":
+                writer.write_table(table, row_group_size=7)
+            elif part == empty:
+                for _ in range(20):
+                    writer.write_table(table.slice(0, 0))
+    expected = read_file(path)
+    for module in (parquet_reader, encode_module):
+        monkeypatch.setattr(module, "MANY", 10)
+    found = read_file(path)
+    for part in ("question", "worker", "answer"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+    assert found.question_ids.tolist() == expected.question_ids.tolist()
+    assert found.question_ids.tolist() == list(dict.fromkeys(table["question"].to_pylist()))
+    assert found.worker_ids.tolist() == expected.worker_ids.tolist()

@@ -77,6 +77,8 @@ def _load_halves(
                 for start in range(0, len(groups), step)
             ]
         whole = pyarrow.concat_tables(tables)
+        if not whole.num_rows:  # groups of rows may be empty
+            return {name: [] for name in names}
         columns = {name: whole.column(name) for name in names}
         return {
             name: [one_dictionary(column)] if name in plain else column.chunks
