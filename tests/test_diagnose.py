@@ -69,6 +69,8 @@ def test_answers_that_cannot_be_diagnosed_are_refused() -> None:
         trueup.diagnose(trueup.simulate(panels=3).answers)
     with pytest.raises(TrueupError, match=r"^answers: whether .* same value"):
         trueup.diagnose([[0.0] * 4, [0.25] * 4])
+    with pytest.raises(TrueupError, match=r"^answers: whether .* from 1e-30 on"):
+        trueup.diagnose([[0.0] * 4, [0.0, 0.0, 0.0, 2.4e-87]])
 
 
 @pytest.fixture(scope="module")

@@ -126,11 +126,11 @@ def diagnose_second_step(
     v = float(plugin(answers, aggregate).mean())
     total = float(np.var(x, ddof=1))
     prior = max(total - v, 0.0)
-    uniformity = shrinkage_limit(v, prior)
     printed, judge = printed_and_sandwich(aggregate, v)
     try:
+        uniformity = shrinkage_limit(v, prior)
         gain, gain_printed = (gain_estimate(x, psi, judge) for psi in (v, printed))
-    except TrueupError as error:  # all questions have the same aggregate, for example
+    except TrueupError as error:  # all questions have the same aggregate, or answers are tiny
         raise TrueupError(
             f"whether the second step helps cannot be said: {error.message}", argument="answers"
         ) from error
