@@ -71,6 +71,7 @@ def encode(
     column: str = "id",
     keep: NDArray[np.bool_] | None = None,
     by_id: bool = False,
+    coded: bool = False,
 ) -> Encoded:
     """Number the distinct values of a column.
 
@@ -84,6 +85,8 @@ def encode(
         The rows to encode; others are left out.
     by_id
         Number the ids in sorted order rather than in order of first appearance.
+    coded
+        Whether it is known that the dictionary of a pyarrow column holds each value once, and no null.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def encode(
         When the values cannot be hashed, such as lists.
     """
     try:
-        raw = _RAW[library(series)](series)
+        raw = _codes_of(series) if coded else _RAW[library(series)](series)
     except TypeError as error:
         raise no_ids(column, dtype_name(series)) from error
     encoded = _compact(raw, keep)
@@ -261,18 +264,23 @@ def _from_arrow(series: Series) -> _Raw:
         series = with_dictionary(series)
     except pyarrow.ArrowNotImplementedError:
         return _from_objects(to_list(series))
+    raw = _codes_of(series)
+    if not series.num_chunks or not types.is_dictionary(kind):
+        return raw
+    # A dictionary from the caller may hold nulls, or one value twice.
+    return _through(_from_arrow(series.chunk(0).dictionary), raw.codes)
+
+
+def _codes_of(series: Series) -> _Raw:
+    """Return the codes of an Arrow column with one dictionary."""
     if not series.num_chunks:
         return _Raw(np.empty(0, dtype=np.int32), 0)
+    pyarrow = sys.modules["pyarrow"]
     codes = pyarrow.chunked_array([part.indices for part in series.chunks])
     if codes.null_count:
         # In a signed type, since indices may be unsigned.
         codes = codes.cast(pyarrow.int64()).fill_null(-1)
-    codes = arrow_to_numpy(codes)
-    values = series.chunk(0).dictionary
-    if not types.is_dictionary(kind):
-        return _Raw(codes, len(values))
-    # A dictionary from the caller may hold nulls, or one value twice.
-    return _through(_from_arrow(values), codes)
+    return _Raw(arrow_to_numpy(codes), len(series.chunk(0).dictionary))
 
 
 def with_dictionary(series: Series) -> Series:

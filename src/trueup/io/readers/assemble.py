@@ -161,7 +161,10 @@ def coded_ids(
     columns: Mapping[str, Series], keep: NDArray[np.bool_] | None, source: Source
 ) -> tuple[Indices, Ids]:
     """Replace ids by codes; those of several columns together are one id."""
-    coded = [encode_ids(series, name, keep, source.ordered) for name, series in columns.items()]
+    coded = [
+        encode_ids(series, name, keep, source.ordered, coded=source.coded(name))
+        for name, series in columns.items()
+    ]
     settled = [
         Ids(source.settle(name, ids.values)) for name, (_, ids) in zip(columns, coded, strict=True)
     ]
@@ -251,10 +254,15 @@ def _others(
 
 
 def encode_ids(
-    series: Series, column: str, keep: NDArray[np.bool_] | None, ordered: bool
+    series: Series,
+    column: str,
+    keep: NDArray[np.bool_] | None,
+    ordered: bool,
+    *,
+    coded: bool = False,
 ) -> tuple[Indices, Ids]:
     """Replace the ids of the kept rows by codes; each of these rows must have an id."""
-    codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered)
+    codes, _, first_rows = encode(series, column=column, keep=keep, by_id=not ordered, coded=coded)
     if len(codes) and codes.min() < 0:
         without = np.flatnonzero(codes < 0)
         rows = without if keep is None else np.flatnonzero(keep)[without]

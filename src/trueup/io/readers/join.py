@@ -68,7 +68,14 @@ def join_sources(sources: Sequence[Source], label: str) -> Source:
 
     differs = f"{others[0].label}: {_difference(others[0], first)}" if others else ""
     return replace(
-        first, label=label, load=load, place=place, all_places=None, joined=True, differs=differs
+        first,
+        label=label,
+        load=load,
+        place=place,
+        all_places=None,
+        joined=True,
+        differs=differs,
+        coded=lambda _name: False,
     )
 
 

@@ -35,6 +35,7 @@ def open_parquet(path: Path, _layout: Layout, _name: str) -> Source:
         load=partial(_load, path, schema, metadata),
         family="Parquet",
         settle=lambda column, ids: _settle(ids, schema.field(column).type),
+        coded=lambda column: column in _plain_texts(schema, metadata, [column]),
     )
 
 
@@ -48,10 +49,10 @@ def _load(
     # while reading would take twice as long as afterwards.
     texts = [name for name in names if _is_text(schema.field(name).type)]
     try:
-        coded = [name for name in texts if _has_dictionaries(metadata, name)]
+        plain = _plain_texts(schema, metadata, texts)
+        coded = [name for name in texts if name not in plain]
         open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
         if metadata.num_rows >= MANY and metadata.num_row_groups > 1:
-            plain = [name for name in texts if name not in coded]
             columns = _load_halves(open_file, metadata, names, plain)
             release_unused()
         else:
@@ -99,6 +100,13 @@ def count_rows(path: Path) -> int:
         return int(parquet.read_metadata(path).num_rows)
     except (pyarrow.ArrowException, OSError) as error:
         raise explained(error) from error
+
+
+def _plain_texts(schema: Any, metadata: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns of text for which dictionaries are made here, each with every value once."""
+    known = [name for name in names if schema.get_field_index(name) >= 0]
+    texts = [name for name in known if _is_text(schema.field(name).type)]
+    return [name for name in texts if not _has_dictionaries(metadata, name)]
 
 
 def _has_dictionaries(metadata: Any, name: str) -> bool:

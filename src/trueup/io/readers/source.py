@@ -45,6 +45,8 @@ class Source:
         What messages call it, such as 'File "answers.csv"'; nothing for a frame.
     settle
         Converts the distinct ids of a column to the type they are returned in.
+    coded
+        Tells whether a column is fetched as codes of a dictionary that holds each value once.
     place
         Describes where a row is, such as "line 2"; may return nothing.
     all_places
@@ -81,6 +83,7 @@ class Source:
     kind: str = "file"
     label: str = ""
     settle: Callable[[str, Series], Series] = lambda _name, series: series
+    coded: Callable[[str], bool] = lambda _name: False
     place: Callable[[int], str] = lambda _row: ""
     all_places: Callable[[Sequence[int]], list[str]] | None = None
     hint: str = ""
