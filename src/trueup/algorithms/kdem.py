@@ -163,27 +163,33 @@ def _climb(y: Floats, z: Floats, w: Floats, h: Floats) -> tuple[Floats, Floats]:
     """
     end, height = y.copy(), np.zeros(y.shape)
     left = np.arange(len(y))
+    moments = np.stack([w, w * z, w * z * z], axis=2)
+    z, inverse = z[:, None, :], (1.0 / h)[:, :, None]
     for _ in range(SHIFT_STEPS):
-        u = y[:, :, None] - z[:, None, :]
-        u *= (1.0 / h)[:, :, None]
+        u = y[:, :, None] - z
+        u *= inverse
         np.multiply(u, u, out=u)
         np.negative(u, out=u)
         np.exp(u, out=u)
-        total, first, second = np.moveaxis(
-            np.matmul(u, np.stack([w, w * z, w * z * z], axis=2)), 2, 0
-        )
+        total, first, second = np.matmul(u, moments).transpose(2, 0, 1)
         divisor = np.where(total > 0, total, 1.0)  # if all weights are 0 the point stays
         mean = np.where(total > 0, first / divisor, y)
         slope = 2.0 * np.maximum(second / divisor - mean * mean, 0.0) / (h * h)
         shift = mean - y
-        faster = np.clip(shift / np.maximum(1.0 - slope, 0.05), -0.5 * h, 0.5 * h)
+        limit = 0.5 * h
+        faster = np.minimum(np.maximum(shift / np.maximum(1.0 - slope, 0.05), -limit), limit)
         new = y + np.where(slope < 0.95, faster, shift)
         moving = (np.abs(new - y) > SHIFT_TOLERANCE).any(axis=1)
-        end[left], height[left] = new, total
-        left = left[moving]
+        if moving.all():  # the last rows may take hundreds of steps
+            y = new
+            continue
+        done = ~moving
+        end[left[done]], height[left[done]] = new[done], total[done]
+        left, y, total = left[moving], new[moving], total[moving]
         if len(left) == 0:
-            break
-        y, z, w, h = new[moving], z[moving], w[moving], h[moving]
+            return end, height
+        z, h, moments, inverse = z[moving], h[moving], moments[moving], inverse[moving]
+    end[left], height[left] = y, total
     return end, height
 
 

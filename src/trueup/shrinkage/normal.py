@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from trueup.core.arrays import Bools, Floats, Ints
     from trueup.shrinkage.contract import Posterior
-    from trueup.shrinkage.quadrature import Integral, Moved
+    from trueup.shrinkage.quadrature import Integral, Moved, Sums
     from trueup.shrinkage.tiles import Positions
 
 CAUTION = 1.0
@@ -133,7 +133,12 @@ class Normal(CautiousRule):
         def fit(v: Floats, c: Floats) -> PanelGrid:
             units = PanelUnits.fit(x, v, starts, least=LEAST)
             return PanelGrid.fit(
-                lambda rows, _, t, u: _fit_tile(t, u, c[rows]), x, v, starts, units
+                lambda rows, _, t, u: _fit_tile(t, u, c[rows]),
+                x,
+                v,
+                starts,
+                units,
+                fit_alike=lambda rows, _, t, u: _fit_alike(t, u[:, 0], c[rows]),
             )
 
         v_interval = interval_variance(v, extra.get("v_interval"))
@@ -148,11 +153,33 @@ def _fit_tile(t: Floats, u: Floats, c: Floats) -> Integral:
     middle = (flat * t).sum(axis=1) / total
     spread = (flat * (t - middle[:, None]) ** 2).sum(axis=1) / total
     points, variances, number = condense(t, u)
+    sums = partial(_sums, points, variances, np.ones_like(t) if number is None else number)
+    return _integrate(sums, questions, spread, np.median(u, axis=1), c)
+
+
+def _fit_alike(t: Floats, u: Floats, c: Floats) -> Integral:
+    """Fit panels of which each has one variance: mean and spread of its aggregates are all that counts."""
+    questions = t.shape[1]
+    middle = t.mean(axis=1, keepdims=True)
+    rss = ((t - middle) ** 2).sum(axis=1, keepdims=True)
+
+    def sums(s: Floats) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+        w = u[:, None] + s
+        logs = np.log(w)
+        np.divide(1.0, w, out=w)
+        fit = -0.5 * ((questions - 1.0) * logs + np.log(questions))
+        return fit, rss * w, (np.broadcast_to(middle, s.shape), questions * w)
+
+    return _integrate(sums, questions, rss[:, 0] / questions, u, c)
+
+
+def _integrate(sums: Sums, questions: int, spread: Floats, typical: Floats, c: Floats) -> Integral:
+    """Integrate over the variance of the prior; `spread` is that of the aggregates, `typical` is a variance."""
     return integrate(
-        partial(_sums, points, variances, np.ones_like(t) if number is None else number),
+        sums,
         free=questions - 1.0,
         power=0.5 if questions == LEAST else 1.0,
-        high=HIGHEST * np.maximum(spread, np.median(u, axis=1)),
+        high=HIGHEST * np.maximum(spread, typical),
         c=c,
     )
 

@@ -18,13 +18,14 @@ All numbers here are in the units of a panel, see `PanelUnits`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from trueup.shrinkage.contract import Panels, Posterior
 from trueup.shrinkage.panel_data import interval_variance
-from trueup.shrinkage.tiles import CELLS, side_by_side, tiles, uncut_tiles
+from trueup.shrinkage.tiles import CELLS, alike, side_by_side, tiles, uncut_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +40,7 @@ DEPTH = 14.0  # log units below the peak at which the density is negligible
 ENOUGH = 10  # points above that depth which resolve the density
 NARROWINGS = 5
 LEVELS = 7  # values of c
+ALIKE = CELLS // 8  # questions in a tile of panels in which all variances are equal
 EXACT = 300.0  # degrees of freedom from which on a variance counts as known
 
 Fitted = TypeVar("Fitted")
@@ -64,9 +66,10 @@ def levels(nu: Floats) -> Floats:
     from scipy.special import gammaincinv
 
     middle = (np.arange(LEVELS) + 0.5) / LEVELS
-    some = np.where(estimated, nu, 1.0)[:, None]
-    c = some / (2.0 * gammaincinv(some / 2.0 + 2.0, middle))
-    return np.where(estimated[:, None], c, 1.0)
+    # Panels of one size often have the same number of degrees of freedom.
+    some, which = np.unique(np.where(estimated, nu, 1.0), return_inverse=True)
+    c = some[:, None] / (2.0 * gammaincinv(some[:, None] / 2.0 + 2.0, middle))
+    return np.where(estimated[:, None], c[which], 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +142,7 @@ class PanelGrid:
         beta: tuple[int, ...] = (),
         precision: tuple[int, ...] = (),
         entries: int = CELLS // POINTS,
+        fit_alike: Callable[[Ints, Positions, Floats, Floats], Integral] | None = None,
     ) -> PanelGrid:
         """Fit all usable panels tile by tile.
 
@@ -147,6 +151,8 @@ class PanelGrid:
         fit : function
             Fits a tile: the numbers of its panels, the positions of its questions, and their aggregates and variances
             in units, panels x questions.
+        fit_alike : function, optional
+            The same for panels in which all variances are equal, where that is quicker.
         beta, precision : tuples of int
             Shapes of the arrays fitted at each point.
         entries : int
@@ -154,9 +160,17 @@ class PanelGrid:
         """
         shape = len(starts) - 1, POINTS
         grid = cls.empty(units, (*shape, *beta), (*shape, *precision))
-        for rows, positions in uncut_tiles(starts, entries, units.usable):
-            t, u = units.standardise(rows, x[positions], v[positions])
-            grid.put(rows, rows, fit(rows, positions, t, u))
+        parts = [(fit, entries, units.usable)]
+        if fit_alike is not None:
+            one = alike(v, starts)
+            parts = [
+                (fit, entries, units.usable & ~one),
+                (fit_alike, ALIKE, units.usable & one),
+            ]
+        for fit_tile, size, mine in parts:
+            for rows, positions in uncut_tiles(starts, size, mine):
+                t, u = units.standardise(rows, x[positions], v[positions])
+                grid.put(rows, rows, fit_tile(rows, positions, t, u))
         return grid
 
     def read(
@@ -177,6 +191,9 @@ class PanelGrid:
         nodes = self.nodes
         s, p, c = nodes.s[rows, :, None], nodes.weight[rows, None], nodes.c[rows, None]
         t, u = self.units.standardise(rows, x, v)
+        if centre.shape[2] == 1 and (u == u[:, :1]).all():
+            moved = self._read_alike(rows, t, u[:, :1], centre[..., 0], centre_variance[..., 0])
+            return *self.units.restore(rows, *moved[:2]), moved[2]
         w = u[:, None, :] + s
         np.divide(1.0, w, out=w)
         e = s * t[:, None, :]
@@ -194,6 +211,29 @@ class PanelGrid:
         w *= centre_variance
         variance += ((p * c) @ w)[:, 0]
         return *self.units.restore(rows, mean, variance), np.minimum(u * sums[:, 0], 1.0)
+
+    def _read_alike(
+        self, rows: Ints, t: Floats, u: Floats, centre: Floats, centre_variance: Floats
+    ) -> Moved:
+        """Return the same in units, where each panel has one variance: sums over points serve all of its questions."""
+        nodes = self.nodes
+        s, p, c = nodes.s[rows], nodes.weight[rows], nodes.c[rows]
+        w = 1.0 / (u + s)
+        b, kept = u * w, s * w
+
+        def expected(values: Floats) -> Floats:
+            return np.einsum("pg,pg->p", p, values)[:, None]
+
+        # At each point a question moves to `kept t + from_centre`.
+        from_centre = b * centre
+        slope, level = expected(kept), expected(from_centre)
+        kept -= slope
+        from_centre -= level
+        variance = u * expected(c * s * w) + expected(c * b * b * centre_variance)
+        around = t * (t * expected(kept * kept) + 2.0 * expected(kept * from_centre))
+        around += expected(from_centre * from_centre)
+        shrinkage = np.broadcast_to(np.minimum(expected(b), 1.0), t.shape)
+        return slope * t + level, variance + np.maximum(around, 0.0), shrinkage
 
 
 def fit_grids(
@@ -285,16 +325,18 @@ def _density(
     if c.shape[1] == 1:
         density = fit - 0.5 * rss / c - power * np.log(c * s + 1.0) + log_s
         return density - density.max(axis=1, keepdims=True), np.broadcast_to(c, s.shape)
-    by = c[:, None, :]
-    each = (fit + log_s)[..., None] - (0.5 * rss)[..., None] / by
-    each -= (0.5 * free[:, None] - 1.0)[..., None] * np.log(by)
-    each -= power * np.log(by * s[..., None] + 1.0)
-    peak = each.max(axis=-1)
-    each -= peak[..., None]
+    # Values of c come first: sums over the last and shortest side of an array are slow.
+    by = c.T[:, :, None]
+    each = rss * (-0.5 / by)
+    each -= (0.5 * free[:, None] - 1.0) * np.log(by)
+    peak = each.max(axis=0)
+    each -= peak
     np.exp(each, out=each)
-    total = each.sum(axis=-1)
-    density = peak + np.log(total)
-    c_mean = np.einsum("pgc,pc->pg", each, c) / total
+    # The prior of tau2 as a factor, which needs no logarithm.
+    each /= (by * s + 1.0) ** power
+    total = each.sum(axis=0)
+    density = peak + np.log(total) + fit + log_s
+    c_mean = (each * by).sum(axis=0) / total
     return density - density.max(axis=1, keepdims=True), c_mean
 
 
@@ -349,6 +391,11 @@ def read_posterior(
         variance[positions] = (around + (new - centre) ** 2).reshape(shape)
         shrinkage[positions] = (caution * b).reshape(shape)
 
-    parts = tiles(by_panel.starts, max(entries, 1), units.usable)
-    side_by_side(move, parts, len(x) // max(entries, 1))
+    starts, usable = by_panel.starts, units.usable
+    one = alike(v, starts) & alike(v_interval, starts)
+    entries = max(entries, 1)
+    parts = chain(
+        tiles(starts, max(entries, ALIKE), usable & one), tiles(starts, entries, usable & ~one)
+    )
+    side_by_side(move, parts, len(x) // entries)
     return Posterior(mean, variance, shrinkage)

@@ -17,7 +17,7 @@ from trueup.core.arrays import expand, offsets, rectangles
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from trueup.core.arrays import Bools, Ints
+    from trueup.core.arrays import Bools, Floats, Ints
 
 CELLS = 1 << 17  # numbers in a temporary array: they stay in the cache
 MANY_TILES = 32  # from which on starting threads pays off
@@ -49,6 +49,16 @@ def tiles(starts: Ints, entries: int, usable: Bools | None = None) -> Iterator[T
 def uncut_tiles(starts: Ints, entries: int, usable: Bools | None = None) -> Iterator[Tile]:
     """Yield tiles as `tiles` does, but never cut a panel."""
     return tiles(starts, max(entries, int(np.diff(starts).max(initial=0))), usable)
+
+
+def alike(values: Floats, starts: Ints) -> Bools:
+    """Tell of each panel whether all of its values are equal."""
+    filled = starts[1:] > starts[:-1]
+    same = np.ones(len(filled), dtype=bool)
+    firsts = starts[:-1][filled]
+    equal = values == np.repeat(values[firsts], np.diff(starts)[filled])
+    same[filled] = np.logical_and.reduceat(equal, firsts) if len(firsts) else True
+    return same
 
 
 def side_by_side(do: Callable[[Tile], None], parts: Iterable[Tile], count: int) -> None:

@@ -54,6 +54,9 @@ def student_quantile(p: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
     quantile = np.full(np.shape(freedom), ndtri(p))
-    few = freedom < MANY
-    quantile[few] = stdtrit(np.maximum(freedom[few], 1.0), p)
+    few = np.flatnonzero(freedom < MANY)
+    # Questions of a panel often have the same: neighbours that are equal are worked out once.
+    own = freedom[few]
+    other = np.append(True, own[1:] != own[:-1])[: len(own)]
+    quantile[few] = stdtrit(np.maximum(own[other], 1.0), p)[np.cumsum(other) - 1]
     return quantile
