@@ -92,18 +92,15 @@ class Facts:
 
     def panel_sum(self, per_worker: Floats) -> Floats:
         """Return the sum over the workers of each panel."""
-        total = np.bincount(self.worker_panel, weights=per_worker, minlength=self.n_panels)
-        return total.astype(np.float64, copy=False)
+        return segment_sum(np.asarray(per_worker, dtype=np.float64), self.panel_workers)
 
     def panel_max(self, per_worker: Floats) -> Floats:
         """Return the largest value among the workers of each panel (values must not be negative)."""
-        result = np.zeros(self.n_panels)
-        np.maximum.at(result, self.worker_panel, per_worker)
-        return result
+        return segment_max(np.asarray(per_worker, dtype=np.float64), self.panel_workers)
 
     def spread(self, per_panel: Floats) -> Floats:
         """Return for each worker the number that belongs to its panel."""
-        return per_panel[self.worker_panel]
+        return np.repeat(per_panel, np.diff(self.panel_workers))
 
     def of_panels(self, per_worker: Floats) -> Floats:
         """Undo `spread`: return the number that the workers of each panel have in common, 0 without workers."""

@@ -18,11 +18,13 @@ All numbers here are in the units of a panel, see `PanelUnits`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from trueup.core.interpolation import Interpolant
 from trueup.shrinkage.contract import Panels, Posterior
 from trueup.shrinkage.panel_data import interval_variance
 from trueup.shrinkage.tiles import CELLS, alike, side_by_side, tiles, uncut_tiles
@@ -40,6 +42,7 @@ DEPTH = 14.0  # log units below the peak at which the density is negligible
 ENOUGH = 10  # points above that depth which resolve the density
 NARROWINGS = 5
 LEVELS = 7  # values of c
+INTERPOLATED, DEGREE = 64, 20  # panels from which on these values are interpolated, and the degree
 ALIKE = CELLS // 8  # questions in a tile of panels in which all variances are equal
 EXACT = 300.0  # degrees of freedom from which on a variance counts as known
 
@@ -63,13 +66,25 @@ def levels(nu: Floats) -> Floats:
     estimated = nu <= EXACT
     if not estimated.any():
         return np.ones((len(nu), 1))
+    some = np.where(estimated, nu, 1.0)
+    interpolated = len(nu) > INTERPOLATED and some.min() >= 1.0
+    c = _levels()((some + 4.0) ** -0.5) if interpolated else _exact_levels(some)
+    return np.where(estimated[:, None], c, 1.0)
+
+
+def _exact_levels(nu: Floats) -> Floats:
     from scipy.special import gammaincinv
 
     middle = (np.arange(LEVELS) + 0.5) / LEVELS
-    # Panels of one size often have the same number of degrees of freedom.
-    some, which = np.unique(np.where(estimated, nu, 1.0), return_inverse=True)
-    c = some[:, None] / (2.0 * gammaincinv(some[:, None] / 2.0 + 2.0, middle))
-    return np.where(estimated[:, None], c[which], 1.0)
+    c: Floats = nu[:, None] / (2.0 * gammaincinv(nu[:, None] / 2.0 + 2.0, middle))
+    return c
+
+
+@lru_cache(maxsize=1)
+def _levels() -> Interpolant:
+    """Return the values of c as functions of `(nu + 4)^-1/2`, in whose powers quantiles of chi2 can be written."""
+    low, high = (EXACT + 4.0) ** -0.5, (1.0 + 4.0) ** -0.5
+    return Interpolant.of(lambda x: _exact_levels(x**-2.0 - 4.0), low, high, DEGREE)
 
 
 @dataclass(frozen=True, eq=False)
