@@ -92,11 +92,11 @@ class Facts:
 
     def panel_sum(self, per_worker: Floats) -> Floats:
         """Return the sum over the workers of each panel."""
-        return segment_sum(np.asarray(per_worker, dtype=np.float64), self.panel_workers)
+        return segment_sum(per_worker, self.panel_workers)
 
     def panel_max(self, per_worker: Floats) -> Floats:
         """Return the largest value among the workers of each panel (values must not be negative)."""
-        return segment_max(np.asarray(per_worker, dtype=np.float64), self.panel_workers)
+        return segment_max(per_worker, self.panel_workers)
 
     def spread(self, per_panel: Floats) -> Floats:
         """Return for each worker the number that belongs to its panel."""

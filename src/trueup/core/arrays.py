@@ -159,8 +159,11 @@ def segment_max(values: Floats, indptr: Ints) -> Floats:
 
 def segment_sum(values: Floats, indptr: Ints) -> Floats:
     """Return the sum of each segment, 0 for an empty one."""
-    result = np.zeros(len(indptr) - 1)
     filled = indptr[1:] > indptr[:-1]
+    if len(filled) and filled.all():
+        total: Floats = np.add.reduceat(values, indptr[:-1], dtype=np.float64)
+        return total
+    result = np.zeros(len(filled))
     if filled.any():
         result[filled] = np.add.reduceat(values, indptr[:-1][filled])
     return result

@@ -303,10 +303,10 @@ def _answerers(
     rng: np.random.Generator, m: int, workers: int, density: float, each: int | None
 ) -> tuple[Ints, Ints]:
     """Draw who answers what: the number of answers to each question, and its workers in order."""
+    if each == workers or (each is None and density >= 1.0):
+        return np.full(m, workers), np.tile(np.arange(workers), m)
     if each is not None:
         counts = np.full(m, each)
-    elif density >= 1.0:
-        counts = np.full(m, workers)
     else:
         counts = np.maximum(rng.binomial(workers, density, m), 1)
     indptr = offsets(counts)

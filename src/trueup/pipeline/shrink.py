@@ -48,6 +48,7 @@ def second_step(
     noise: WorkerNoise | None = None,
     biases: Biases | None = None,
     prior_choice: PriorChoice | None = None,
+    moderate: Certainty | None = None,
     seed: int = 0,
 ) -> SecondStepResult:
     """Apply a shrink rule to the aggregates of a first step.
@@ -66,6 +67,8 @@ def second_step(
         Biases that were removed before: their uncertainty is added to the variances at the end.
     prior_choice : PriorChoice, optional
         The prior that held-out workers have chosen before; none is tried again.
+    moderate : Certainty, optional
+        The moderated variances of these aggregates, where they have been computed already, see `moderate_once`.
     seed : int
         Of the random halves of the workers, and of the sample of questions that priors are fitted on.
     """
@@ -80,7 +83,7 @@ def second_step(
     own = variance is None and aggregate.algorithm.concludes
     if noise is None and rule.variance == "moderated" and not alone.all() and not own:
         noise = noise_behind(aggregate)
-    sure = _certainty(answers, aggregate, rule, variance, alone, noise)
+    sure = _certainty(answers, aggregate, rule, variance, alone, noise, moderate)
     beside = QuestionVectors.keep(engine, groups, covariates)
     sample = sample_questions(engine, seed)
     fit = _sampled(engine, sure, beside, alone, sample)
@@ -282,6 +285,7 @@ def _certainty(
     variance: Any,
     alone: Bools,
     noise: WorkerNoise | None,
+    moderate: Certainty | None,
 ) -> Certainty:
     """Return the variances by the rule asked for, or that belongs to the second step."""
     algorithm, engine = aggregate.algorithm, aggregate.engine
@@ -299,8 +303,17 @@ def _certainty(
             return _as_reported(engine)
         wanted = "jackknife"
     if isinstance(wanted, str) and wanted == "moderated":
-        return moderated(answers, aggregate, noise=noise)
-    return certainty(wanted, answers, aggregate, noise=noise)
+        return moderate.again_in(engine) if moderate else moderated(answers, aggregate, noise=noise)
+    return certainty(wanted, answers, aggregate, noise=noise, moderate=moderate)
+
+
+def moderate_once(aggregate: Aggregate, noise: WorkerNoise) -> Certainty | None:
+    """Return the moderated variances for several second steps on the same aggregates, None where they are no use."""
+    algorithm, state = aggregate.algorithm, aggregate.state
+    if not aggregate.has_variance or algorithm.needs_variance or algorithm.farthest(state) is not None:
+        return None
+    noise.screening.keep_in(aggregate.engine)
+    return moderated(None, aggregate, noise=noise)
 
 
 def _of_model(aggregate: Aggregate) -> Certainty:

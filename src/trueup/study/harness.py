@@ -23,7 +23,7 @@ from trueup.answers.panels import span
 from trueup.core.arrays import segment_sum
 from trueup.core.progress import Progress
 from trueup.engines.memory import MemoryEngine
-from trueup.pipeline.shrink import second_step
+from trueup.pipeline.shrink import moderate_once, second_step
 from trueup.shrinkage import EBE, Normal, ShrinkRule
 from trueup.shrinkage import find as find_rule
 from trueup.study.sources import Drawn
@@ -236,6 +236,7 @@ def _run(
     oracle, oracle_b = linear_oracle(panels, aggregate.x, truth)
     usual = aggregate.facts.overlap.any() and not algorithm.concludes
     noise = drawn.noise if usual else None
+    moderate = moderate_once(aggregate, noise) if noise is not None else None
     results: list[tuple[str, Floats, float]] = []
     for step in grid.steps:
         rule = find_rule(step.shrink)
@@ -245,6 +246,7 @@ def _run(
             rule,
             step.variance or rule.variance,
             noise=noise,
+            moderate=moderate,
             seed=grid.seed,
             **drawn.question_data,
         )

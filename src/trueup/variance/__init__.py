@@ -88,12 +88,17 @@ def variances(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Float
 
 
 def certainty(
-    rule: Any, answers: Answers | None, aggregate: Aggregate, *, noise: WorkerNoise | None = None
+    rule: Any,
+    answers: Answers | None,
+    aggregate: Aggregate,
+    *,
+    noise: WorkerNoise | None = None,
+    moderate: Certainty | None = None,
 ) -> Certainty:
     """Return variances and how certain they are; numbers that are given count as known.
 
     The engine of the aggregate keeps them. `answers` is None if the answers are not in memory; `noise` is the noise of
-    the workers, where it is known already.
+    the workers and `moderate` the moderated variances, where they are known already.
     """
     engine = aggregate.engine
     if isinstance(rule, str):
@@ -102,7 +107,7 @@ def certainty(
             and aggregate.has_variance
             and not aggregate.algorithm.needs_variance
         ):
-            return at_face_value(find(rule), answers, aggregate, noise)
+            return at_face_value(find(rule), answers, aggregate, noise, moderate)
         variance = find(rule)(answers, aggregate)
         if isinstance(variance, Certainty):
             return variance

@@ -68,6 +68,12 @@ class Certainty:
             np.broadcast_to(0.0, (engine.problem.n_questions,)),
         )
 
+    def again_in(self, engine: Engine) -> Certainty:
+        """Let an engine that has kept other variances since keep these again."""
+        engine.keep(vectors.VARIANCE, self.v)
+        engine.keep(self.interval, self.v_interval)
+        return self
+
     def keep_in(self, engine: Engine) -> Certainty:
         """Store variances from elsewhere in an engine."""
         engine.keep(vectors.VARIANCE, self.v)

@@ -70,6 +70,7 @@ def at_face_value(
     answers: Answers | None,
     aggregate: Aggregate,
     noise: WorkerNoise | None = None,
+    moderate: Certainty | None = None,
 ) -> Certainty:
     """Return the variances of a rule that takes the weights as fixed; for intervals, at least the moderated ones.
 
@@ -79,7 +80,7 @@ def at_face_value(
     degrees of freedom. Estimates follow the rule as it is.
     """
     engine = aggregate.engine
-    sure = moderated(answers, aggregate, noise=noise)
+    sure = moderate.again_in(engine) if moderate else moderated(answers, aggregate, noise=noise)
     rule(answers, aggregate)
     shift = sure.shift
 
