@@ -30,6 +30,39 @@ def test_normal_is_the_integral(seed: int, m: int, spread: float) -> None:
     agree(Normal(caution=1.0).fit(x, v).posterior(x, v), plain(x, v), v)
 
 
+@pytest.mark.parametrize(("m", "spread", "nu"), [(4, 1.0, np.inf), (9, 0.2, 5.0), (30, 3.0, 12.0)])
+def test_panels_of_one_variance_are_no_special_case(m: int, spread: float, nu: float) -> None:
+    """They are fitted and read by sums over questions; variances that differ in the last digits are not."""
+    panels = np.array([0, m, 2 * m, 3 * m])
+    x = np.concatenate([data(seed, m, spread=spread)[0] for seed in range(3)]) + 50.0
+    v = np.repeat([0.4, 2.0, 1e-3], m)
+    wide = v * np.repeat([1.3, 1.0, 2.0], m)
+    rule = Normal(caution=0.9)
+    one = rule.fit(x, v, panels=panels, nu=nu, v_interval=wide)
+    nearly = v * (1.0 + 1e-13 * np.arange(3 * m))
+    other = rule.fit(x, nearly, panels=panels, nu=nu, v_interval=wide * (nearly / v))
+    # Each prior reads both kinds of variances, also others than those it was fitted with.
+    for prior, factor in itertools.product((one, other), (1.0, 3.0)):
+        found = prior.posterior(x, factor * v, panels=panels, v_interval=factor * wide)
+        general = other.posterior(x, factor * nearly, panels=panels, v_interval=factor * wide)
+        assert found.mean == pytest.approx(general.mean, rel=1e-11)
+        assert found.variance == pytest.approx(general.variance, rel=1e-10)
+        assert found.shrinkage == pytest.approx(general.shrinkage, rel=1e-10)
+    # An integral that knows of no shortcut.
+    for number in range(3):
+        mine = slice(number * m, (number + 1) * m)
+        if np.isinf(nu):
+            found = Normal(caution=1.0).fit(x[mine], v[mine]).posterior(x[mine], v[mine])
+            agree(found, plain(x[mine], v[mine]), v[mine])
+
+
+def test_a_panel_that_reaches_far_costs_no_digits_where_its_variances_are_equal() -> None:
+    x, v = np.array([0.1, -0.2, 0.3, 0.0, 0.2, 1e15]), np.ones(6)
+    moved = Normal(caution=1.0).fit(x, v).posterior(x, v)
+    assert moved.mean[:5] == pytest.approx(x[:5], abs=1e-12)
+    assert (moved.variance >= 0).all()
+
+
 def test_normal_by_adaptive_quadrature() -> None:
     """The reference above shares its grid with nobody; this one has none."""
     x, v = data(4, 7)

@@ -51,7 +51,7 @@ class Interpolant:
         shape = np.broadcast_shapes(y.shape, self.coefficients.shape[1:])
         after, value = np.zeros(shape), np.zeros(shape)
         for each in self.coefficients[:0:-1]:
-            # after, value = value, each + twice * value - after
+            # The next value is `each + twice * value - after`; it takes the place of `after`.
             np.subtract(each, after, out=after)
             after += twice * value
             after, value = value, after

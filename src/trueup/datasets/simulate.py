@@ -305,10 +305,8 @@ def _answerers(
     """Draw who answers what: the number of answers to each question, and its workers in order."""
     if each == workers or (each is None and density >= 1.0):
         return np.full(m, workers), np.tile(np.arange(workers), m)
-    if each is not None:
-        counts = np.full(m, each)
-    else:
-        counts = np.maximum(rng.binomial(workers, density, m), 1)
+    drawn = np.full(m, each) if each is not None else rng.binomial(workers, density, m)
+    counts = np.maximum(drawn, 1)
     indptr = offsets(counts)
     worker = np.empty(indptr[-1], dtype=np.int64)
     for k in np.unique(counts).tolist():

@@ -310,7 +310,11 @@ def _certainty(
 def moderate_once(aggregate: Aggregate, noise: WorkerNoise) -> Certainty | None:
     """Return the moderated variances for several second steps on the same aggregates, None where they are no use."""
     algorithm, state = aggregate.algorithm, aggregate.state
-    if not aggregate.has_variance or algorithm.needs_variance or algorithm.farthest(state) is not None:
+    if (
+        not aggregate.has_variance
+        or algorithm.needs_variance
+        or algorithm.farthest(state) is not None
+    ):
         return None
     noise.screening.keep_in(aggregate.engine)
     return moderated(None, aggregate, noise=noise)

@@ -237,7 +237,8 @@ class PanelGrid:
         b, kept = u * w, s * w
 
         def expected(values: Floats) -> Floats:
-            return np.einsum("pg,pg->p", p, values)[:, None]
+            mean: Floats = np.einsum("pg,pg->p", p, values)[:, None]
+            return mean
 
         # At each point a question moves to `kept t + from_centre`.
         from_centre = b * centre

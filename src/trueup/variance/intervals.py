@@ -61,15 +61,17 @@ def student_quantile(p: float, freedom: Floats) -> Floats:
     quantile = np.full(np.shape(freedom), ndtri(p))
     few = freedom < MANY
     own = np.maximum(freedom[few], 1.0)
-    quantile[few] = np.exp(_log_student(p)(1.0 / own)) if len(own) > INTERPOLATED else _student(p, own)
+    if len(own) > INTERPOLATED and p > 0.5:
+        quantile[few] = np.exp(_log_student(p)(1.0 / own))
+    else:
+        quantile[few] = _student(p, own)
     return quantile
 
 
 def _student(p: float, freedom: Floats) -> Floats:
     from scipy.special import stdtrit
 
-    quantile: Floats = stdtrit(freedom, p)
-    return quantile
+    return np.asarray(stdtrit(freedom, p), dtype=np.float64)
 
 
 @lru_cache(maxsize=16)
