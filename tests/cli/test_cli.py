@@ -18,6 +18,7 @@ import pytest
 import trueup
 from commands import Done, environment, opened, run
 from processes import begin, begin_command
+from trueup.cli import main
 from trueup.cli.exit_codes import exit_code
 
 if TYPE_CHECKING:
@@ -512,6 +513,16 @@ def test_errors_of_the_system_name_the_file_and_a_remedy(
     line = one_line(capsys.readouterr().err)
     assert r'File "a b\n.csv": ' in line
     assert remedy in line
+
+
+@pytest.mark.parametrize("arguments", [["estimate", "a\0.csv"], ["rank", "a.csv", "--by", "\0"]])
+def test_a_nul_byte_is_no_part_of_a_command(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "holds a NUL byte" in one_line(capsys.readouterr().err)
 
 
 @needs_cli

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import trueup
 from processes import begin
 from trueup.io.atomic import atomic_write
 from trueup.io.leftovers import own_path, prefix, remove_dead
@@ -125,3 +126,10 @@ def test_a_set_that_fails_leaves_all_as_it_was(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == [paths[0]]
     assert paths[0].read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["save", "report"])
+def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
+    est = trueup.estimate([[1.0, 2.0, 4.0], [2.0, 2.0, 5.0]])
+    with pytest.raises(trueup.TrueupError, match=r"x.*cannot be written"):
+        getattr(est, name)("x\0.trueup" if name == "save" else "x\0.html")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from trueup.cli.exit_codes import exit_code
+from trueup.cli.exit_codes import UsageError, exit_code
 from trueup.core.libraries import need
-from trueup.errors import MissingExtra
+from trueup.errors import MissingExtra, quoted
 
 #: Libraries below numpy, which take one thread unless told otherwise: products are small here, and threads wait for
 #: each other longer than they work. Not OMP, from which Arrow learns how many threads may read files.
@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(tokens: list[str]) -> None:
+    for token in tokens:
+        if "\0" in token:  # a shell cannot pass one, a program in the place of the shell can
+            raise UsageError(f"{quoted(token)}: an argument holds a NUL byte. Leave it out.")
     try:
         need("cyclopts", "cli")
     except MissingExtra:
