@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 CLEAR = 10.0
 #: Questions with two answers below which the answers stay as they are.
 FEWEST_QUESTIONS = 8
+#: Questions of a block that are looked at first for an answer of which there is no logarithm.
+FIRST = 1000
 #: Questions on which the scales are compared; of more a sample is taken.
 MOST_QUESTIONS = 20_000
 #: Logarithms are drawn in to this many robust standard deviations, and half their variance is at most this.
@@ -164,6 +166,9 @@ def _possible(engine: Engine) -> Bools:
     is_single = engine.problem.n_panels == 1
 
     def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        # Where one answer is enough, it is mostly found among the first.
+        if is_single and (_first_answers(block) <= 0).any():
+            return Visit(panel_sums=np.array([[1.0], [0.0], [0.0]]))
         is_low = block.answers <= 0
         if is_single and is_low.any():
             return Visit(panel_sums=np.array([[1.0], [0.0], [0.0]]))
@@ -174,6 +179,16 @@ def _possible(engine: Engine) -> Bools:
     low, disagree, several = engine.sweep(visit).panel_sums
     possible: Bools = (low == 0) & (disagree > 0) & (several >= FEWEST_QUESTIONS)
     return possible
+
+
+def _first_answers(block: Block) -> Floats:
+    """Return the answers to the first questions of a block."""
+    few = min(block.n_questions, FIRST)
+    here = slice(int(block.indptr[few]))
+    if block.given is not None:
+        return block.given[here]
+    values: Floats = block.values[here] + np.repeat(block.centre[:few], block.counts[:few])
+    return values
 
 
 def _evidence(aggregate: Aggregate) -> Floats:

@@ -90,7 +90,8 @@ def _load_halves(
     step = max(1, MANY * count // metadata.num_rows)
     with ThreadPoolExecutor(2) as pool:
         halves = list(pool.map(load, (range(count // 2), range(count // 2, count))))
-    return {name: joined([part for half in halves for part in half[name]]) for name in names}
+        parts = [[part for half in halves for part in half[name]] for name in names]
+        return dict(zip(names, pool.map(joined, parts), strict=True))
 
 
 def count_rows(path: Path) -> int:
