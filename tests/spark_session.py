@@ -100,6 +100,10 @@ class Fetched:
         here._layer, here._recipes = engine._layer, {}
         return here
 
+    @property
+    def sparkSession(self) -> Any:  # noqa: N802  as in Spark
+        return session()
+
     def select(self, *names: str) -> Fetched:
         return Fetched([part.select(names) for part in self.parts])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from trueup.core.progress import Progress
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.engines.protocol import Visit
+from trueup.engines.spark.batches import ROWS_PER_BATCH, one_row_at_a_time
 from trueup.engines.vectors import QuestionVectors
 from trueup.errors import AnswersError
 from trueup.io.question_data import QuestionDataRequest
@@ -260,6 +262,46 @@ def test_blocks_hold_the_answers(engines: tuple[SparkEngine, MemoryEngine]) -> N
 def _ordered(answers: Answers) -> np.ndarray[Any, Any]:
     rows, columns = answers.worker_ids.sort_order(), answers.question_ids.sort_order()
     return answers.to_matrix()[np.ix_(rows, columns)]
+
+
+def test_spread_of_questions_is_stored_as_a_visit_would_find_it(
+    engines: tuple[SparkEngine, MemoryEngine],
+) -> None:
+    def visit(block: Block, _: Kept) -> Visit:
+        other = (block.std != replace(block).std).sum()  # a copy looks at the answers
+        return Visit(panel_sums=np.array([[float("std" in vars(block))], [float(other)]]))
+
+    here, other = Fetched.of(engines[0]).sweep(visit).panel_sums.ravel()
+    assert here >= 1
+    assert other == 0
+
+
+@pytest.mark.parametrize("before", [None, "500", "1"])
+def test_a_pass_leaves_the_options_of_the_session_alone(before: str | None) -> None:
+    conf = session().conf
+    if before is not None:
+        conf.set(ROWS_PER_BATCH, before)
+    try:
+        with one_row_at_a_time(session()), one_row_at_a_time(session()):
+            assert conf.get(ROWS_PER_BATCH) == "1"
+        assert conf.get(ROWS_PER_BATCH, None) == before
+        with pytest.raises(ZeroDivisionError), one_row_at_a_time(session()):
+            1 / 0  # noqa: B018
+        assert conf.get(ROWS_PER_BATCH, None) == before
+    finally:
+        conf.unset(ROWS_PER_BATCH)
+
+
+def test_a_cluster_that_refuses_options_is_used_as_it_is() -> None:
+    class Refusing:
+        @property
+        def conf(self) -> Any:
+            raise RuntimeError("not allowed")
+
+    passes = []
+    with one_row_at_a_time(Refusing()):
+        passes.append("done")
+    assert passes == ["done"]
 
 
 def test_draws_follow_from_ids(engines: tuple[SparkEngine, MemoryEngine]) -> None:

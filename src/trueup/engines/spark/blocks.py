@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trueup.core.arrays import Floats, Indices
 
 #: The columns of the cached DataFrame, a row for each block.
 STORED = (
     "part int, number int, questions bigint, answers bigint, faults string, total double, indptr binary, "
-    "workers binary, values binary, precision binary, centre binary, hashes binary, ids binary, known binary, "
-    "truths bigint"
+    "workers binary, values binary, precision binary, centre binary, std binary, hashes binary, ids binary, "
+    "known binary, truths bigint"
 )
 #: Those that say what is in a block, and those that a visit needs.
 ABOUT = ("part", "number", "questions", "answers", "faults", "total", "truths")
 VISITED = (
-    *("part", "number", "indptr", "workers", "values", "precision", "centre", "hashes"),
+    *("part", "number", "indptr", "workers", "values", "precision", "centre", "std", "hashes"),
     "known",
 )
 
@@ -140,7 +141,9 @@ def _store(plan: BlockPlan, part: int, number: int, rows: Any) -> Any:
         first = np.flatnonzero(~again)
         answers, precision = merge(answers, precision, first, "mean")
         code, indptr = code[first], np.searchsorted(first, indptr)
+    indptr, code = indptr.astype(np.int32), code.astype(np.int32)
     centre = centre_in_place(answers.copy(), indptr)
+    block = _block(indptr, code, answers, precision, centre, len(plan.worker_ids))
     row = {
         "part": part,
         "number": number,
@@ -148,11 +151,12 @@ def _store(plan: BlockPlan, part: int, number: int, rows: Any) -> Any:
         "answers": len(answers),
         "faults": json.dumps(faults) if faults else None,
         "total": float(len(answers) if precision is None else precision.sum()),
-        "indptr": _bytes(indptr.astype(np.int32)),
-        "workers": _bytes(code.astype(np.int32)),
+        "indptr": _bytes(indptr),
+        "workers": _bytes(code),
         "values": _bytes(answers),
         "precision": None if precision is None else _bytes(precision),
         "centre": _bytes(centre),
+        "std": _bytes(block.std),  # takes long to find at each pass
         "hashes": _bytes(id_hashes(ids)),
         "ids": write_ids(ids),
         "known": _bytes(known.vectors) if len(known.vectors) else None,
@@ -256,22 +260,15 @@ def _read(row: Mapping[str, Any], reader: Reader) -> Row:
     precision = None
     if row["precision"].is_valid:
         precision = _array(row["precision"].as_buffer(), np.float64, answers) / reader.unit
-    given = _array(row["values"].as_buffer(), np.float64, answers)
-    centres = _array(centre, np.float64, questions)
-    block = Block(
-        indptr=indptr,
-        workers=_array(row["workers"].as_buffer(), np.int32, answers),
-        values=given - np.repeat(centres, np.diff(indptr)),
-        precision=precision,
-        n_workers=reader.n_workers,
-        start=0,
-        first_worker=0,
-        panel_questions=np.array([0, questions]),
-        first_panel=0,
-        centre=centres,
-        given=given,
+    block = _block(
+        indptr,
+        _array(row["workers"].as_buffer(), np.int32, answers),
+        _array(row["values"].as_buffer(), np.float64, answers),
+        precision,
+        _array(centre, np.float64, questions),
+        reader.n_workers,
     )
-    block = CompleteBlock.if_complete(block)
+    block.__dict__["std"] = _array(row["std"].as_buffer(), np.float64, questions)
     hashes = _array(row["hashes"].as_buffer(), np.uint64, questions)
     known = {}
     if reader.names:
@@ -279,6 +276,31 @@ def _read(row: Mapping[str, Any], reader: Reader) -> Row:
         known = dict(zip(reader.names, vectors.reshape(-1, questions), strict=True))
     ids = row["ids"].as_buffer() if "ids" in row else None
     return Row(row["part"].as_py(), row["number"].as_py(), block, hashes, known, ids)
+
+
+def _block(
+    indptr: Indices,
+    workers: Indices,
+    given: Floats,
+    precision: Floats | None,
+    centre: Floats,
+    n_workers: int,
+) -> Block:
+    questions = len(centre)
+    block = Block(
+        indptr=indptr,
+        workers=workers,
+        values=given - np.repeat(centre, np.diff(indptr)),
+        precision=precision,
+        n_workers=n_workers,
+        start=0,
+        first_worker=0,
+        panel_questions=np.array([0, questions]),
+        first_panel=0,
+        centre=centre,
+        given=given,
+    )
+    return CompleteBlock.if_complete(block)
 
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -18,6 +18,7 @@ import numpy as np
 
 from trueup.engines import vectors
 from trueup.engines.one_panel import OnePanel
+from trueup.engines.spark.batches import one_row_at_a_time
 from trueup.engines.spark.blocks import ABOUT, STORED, VISITED, BlockPlan, Reader, check_faults
 from trueup.engines.spark.intake import check_rows
 from trueup.engines.spark.tasks import (
@@ -50,8 +51,9 @@ if TYPE_CHECKING:
 
 #: Answers of a block: rows of about two megabytes, which the JVM copies more than once on their way.
 BLOCK_ANSWERS = 1 << 17
-#: Answers of a partition at most, as a rule: blocks of a few dozen megabytes for a task.
-PART_ANSWERS = 1 << 22
+#: Answers of a partition at most, as a rule: about a hundred megabytes of blocks, so that a task has enough to do for
+#: the time that Spark takes to start it.
+PART_ANSWERS = 1 << 23
 #: Bytes of worker sums that the driver collects from all partitions; with more, Spark adds them up.
 COLLECTED = 1 << 28
 #: Rows of sums that a visit is taken to bring, and workers in a share of them.
@@ -225,7 +227,7 @@ class SparkEngine:
         if len(shares) > 2:
             found = found.repartition(len(shares) - 1, "share")
             found = found.sortWithinPartitions("share", "part").mapInArrow(add_shares, SENT)
-        sweep, written = joined(found.collect(), self._n_workers)
+        sweep, written = joined(self._collect(found), self._n_workers)
         again = step.without(written)
         self._recipes.update({name: Written(again, name) for name in written})
         return sweep
@@ -277,7 +279,7 @@ class SparkEngine:
             gatherer(inside, self._known(reads), self._layer, self._stored.reader),
             GATHERED,
         )
-        return gathered(taken.collect(), self)
+        return gathered(self._collect(taken), self)
 
     # -- what only this one does -----------------------------------------------------------------
 
@@ -314,6 +316,11 @@ class SparkEngine:
         return self._stored.blocks.select(*VISITED, "ids").mapInArrow(
             writer(step, self._stored.reader, dict(columns)), schema
         )
+
+    def _collect(self, found: DataFrame) -> list[Any]:
+        """Return the rows that come of a pass over the blocks."""
+        with one_row_at_a_time(self._stored.blocks.sparkSession):
+            return found.collect()
 
     def _known(self, reads: Sequence[str]) -> dict[str, Recipe]:
         stored = {name: StoredVector(name) for name in self._stored.reader.names}
