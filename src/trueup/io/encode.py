@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 # A lookup table of 32-bit entries over the range of the ids takes at most 16 bytes per row.
 WIDEST_RANGE = 4
-#: Rows that are worth two threads.
-MANY = 1 << 19
 # Types of times and durations, whatever their library.
 MOMENTS = re.compile(r"time|date|duration|interval", re.IGNORECASE)
 
@@ -284,32 +281,16 @@ def _codes_of(series: Series) -> _Raw:
 
 
 def with_dictionary(series: Series) -> Series:
-    """Return an Arrow column as codes of one dictionary, in order of first appearance."""
-    pyarrow = sys.modules["pyarrow"]
-    if pyarrow.types.is_dictionary(series.type):
-        return series.unify_dictionaries()
-    if len(series) < MANY:
-        return series.dictionary_encode()
-    half = len(series) // 2
-    with ThreadPoolExecutor(2) as pool:
-        return joined(list(pool.map(one_dictionary, (series[:half], series[half:]))))
-
-
-def one_dictionary(series: Series) -> Series:
-    """Return an Arrow column with chunks as one array of codes."""
+    """Return an Arrow column as codes of one dictionary; where there was none, in order of first appearance."""
     pyarrow = sys.modules["pyarrow"]
     is_coded = pyarrow.types.is_dictionary(series.type)
     coded = series.unify_dictionaries() if is_coded else series.dictionary_encode()
+    if coded.num_chunks < 2:
+        return coded
+    # Taking values from many chunks would compare their dictionaries each time.
     indices = pyarrow.concat_arrays([chunk.indices for chunk in coded.chunks])
-    return pyarrow.DictionaryArray.from_arrays(indices, coded.chunk(0).dictionary, safe=False)
-
-
-def joined(parts: list[Series]) -> Series:
-    """Return the parts of a column, in order, as one column; codes are those of one dictionary."""
-    pyarrow = sys.modules["pyarrow"]
-    series = pyarrow.chunked_array(parts)
-    is_coded = pyarrow.types.is_dictionary(series.type)
-    return pyarrow.chunked_array([one_dictionary(series)]) if is_coded else series
+    whole = pyarrow.DictionaryArray.from_arrays(indices, coded.chunk(0).dictionary, safe=False)
+    return pyarrow.chunked_array([whole])
 
 
 def _from_numpy(series: Series) -> _Raw:

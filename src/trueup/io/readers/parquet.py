@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need, release_unused
 from trueup.errors import AnswersError
-from trueup.io.encode import MANY, joined, one_dictionary, with_dictionary
+from trueup.io.encode import with_dictionary
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
 from trueup.io.series import check_text
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from trueup.io.readers.delimited import Layout
     from trueup.io.series import Series
+
+#: Rows that are worth two threads.
+MANY = 1 << 19
 
 
 def open_parquet(path: Path, _layout: Layout, _name: str) -> Source:
@@ -52,8 +55,8 @@ def _load(
         plain = _plain_texts(schema, metadata, texts)
         coded = [name for name in texts if name not in plain]
         open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
-        if metadata.num_rows >= MANY and metadata.num_row_groups > 1:
-            columns = _load_halves(open_file, metadata, names, plain)
+        if metadata.num_rows >= MANY:
+            columns = _load_side_by_side(open_file, metadata, names, texts)
             release_unused()
         else:
             with open_file() as file:
@@ -65,33 +68,27 @@ def _load(
     return {name: check_text(name, column) for name, column in columns.items()}
 
 
-def _load_halves(
-    open_file: Callable[[], Any], metadata: Any, names: Sequence[str], plain: Collection[str]
+def _load_side_by_side(
+    open_file: Callable[[], Any], metadata: Any, names: Sequence[str], texts: Collection[str]
 ) -> dict[str, Series]:
-    """Load the halves of a large file on two threads, few rows at a time: large pieces of memory are slow to get."""
+    """Load the columns of a large file on two threads, few rows at a time: large pieces of memory are slow to get."""
     pyarrow = need("pyarrow", "files")
-
-    def load(groups: range) -> dict[str, list[Series]]:
-        with open_file() as file:
-            tables = [
-                file.read_row_groups(groups[start : start + step], list(names), use_threads=False)
-                for start in range(0, len(groups), step)
-            ]
-        whole = pyarrow.concat_tables(tables)
-        if not whole.num_rows:  # groups of rows may be empty
-            return {name: [] for name in names}
-        columns = {name: whole.column(name) for name in names}
-        return {
-            name: [one_dictionary(column)] if name in plain else column.chunks
-            for name, column in columns.items()
-        }
-
     count = metadata.num_row_groups
     step = max(1, MANY * count // metadata.num_rows)
+
+    def load(name: str) -> Series:
+        with open_file() as file:
+            tables = [
+                file.read_row_groups(
+                    range(start, min(start + step, count)), [name], use_threads=False
+                )
+                for start in range(0, count, step)
+            ]
+        column = pyarrow.concat_tables(tables).column(name)
+        return with_dictionary(column) if name in texts else column
+
     with ThreadPoolExecutor(2) as pool:
-        halves = list(pool.map(load, (range(count // 2), range(count // 2, count))))
-        parts = [[part for half in halves for part in half[name]] for name in names]
-        return dict(zip(names, pool.map(joined, parts), strict=True))
+        return dict(zip(names, pool.map(load, names), strict=True))
 
 
 def count_rows(path: Path) -> int:
