@@ -39,6 +39,8 @@ SEED = 0
 ROUNDING = 1e-9
 #: Noise below this share of the pooled variance is rounding error: the biases explain everything.
 EXACT = 1e-26
+#: Biases above this many standard deviations of the noise would cost digits if answers were not centred anew.
+LARGE_BIAS = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +116,11 @@ def screen(engine: Engine, facts: Facts, *, skip: Collection[str] = ()) -> Scree
     bias = facts.bias
     assert bias is not None and facts.bias_variance is not None  # noqa: S101, PT018  just set
     if facts.bias_variance.any():
+        large = bool((bias**2 > LARGE_BIAS**2 * facts.pool_of_worker).any())
 
         def adjust(block: Block, kept: Kept) -> Block:
             aside = kept[vectors.GROSS] > 0 if n_gross else None
-            return block.adjusted(bias[block.worker_slice], aside)
+            return block.adjusted(bias[block.worker_slice], aside, recentre=large)
 
         screened = engine.changed(adjust, reads=(vectors.GROSS,))
     marks = {name: engine.kept(name) for name in MARKS}

@@ -55,8 +55,12 @@ def fit_workers(
     tol: float = TOLERANCE,
     start: StartingPoint | None = None,
     callback: Callable[[int, float], None] | None = None,
+    watched: bool = True,
 ) -> WorkerFit:
-    """Repeat truths, tallies and update, each panel until its own truths stop moving."""
+    """Repeat truths, tallies and update, each panel until its own truths stop moving.
+
+    Where it is not `watched` how far truths move, all iterations are run, and the engine keeps no truths.
+    """
     engine, facts = training.engine, training.facts
     state = algorithm.start(facts)
     limit = max_iter if algorithm.iterates else 0
@@ -73,11 +77,13 @@ def fit_workers(
     unit = move_unit(facts)
     checkpoints = CheckpointStore.of(engine, algorithm, facts, max_iter=max_iter, tol=tol)
     saved = checkpoints.load()
-    has_previous = saved is not None  # the engine keeps the truths of the previous iteration
+    has_previous = (
+        watched and saved is not None
+    )  # the engine keeps the truths of the previous iteration
     if saved is not None:
-        # Compute the truths before the last update again, for comparison.
-        state = State(facts, saved.before, saved.steps - 1)
-        engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
+        if watched:  # compute the truths before the last update again, for comparison
+            state = State(facts, saved.before, saved.steps - 1)
+            engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
         state = State(facts, saved.after, saved.steps)
         iterations, moved, active = saved.iterations, saved.moved, saved.active
     elif training.sampled is not None:
@@ -86,7 +92,10 @@ def fit_workers(
     for step in range(state.step, limit):
         if not active.any():
             break
-        sweep = engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
+        if watched:
+            sweep = engine.sweep(_iteration(algorithm, state), reads=(vectors.ITERATE,))
+        else:
+            sweep = engine.sweep(_tallies(algorithm, state))
         if has_previous and not algorithm.truth_free:
             moved = np.where(active, sweep.panel_peaks / unit, moved)
             active = active & ((moved > tol) | (tol == 0.0))
@@ -103,7 +112,7 @@ def fit_workers(
             moved = np.where(active, change / np.where(size > 0, size, 1.0), moved)
             if callback is not None:
                 callback(step + 1, float(moved.max()))
-        has_previous = True
+        has_previous = watched
         before, state = state, _freeze(state, new, active)
         iterations = iterations + active
         if algorithm.truth_free:
@@ -129,6 +138,15 @@ def _iteration(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Vi
         if state.step > 0 and vectors.ITERATE in kept:
             peaks = segment_max(np.abs(x - kept[vectors.ITERATE]), block.panel_questions)
         return Visit(sums=sums, panel_peaks=peaks, questions={vectors.ITERATE: x})
+
+    return visit
+
+
+def _tallies(algorithm: Algorithm, state: State) -> Callable[[Block, Kept], Visit]:
+    """Return the visit of an iteration of which only the tallies are asked for."""
+
+    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        return Visit(sums=algorithm.iterate(block, state.of(block))[1])
 
     return visit
 

@@ -380,6 +380,11 @@ class Answers:
         """Number of answers of each question."""
         return np.diff(self.indptr)
 
+    def counts_of(self, questions: Ints) -> Ints:
+        """Return the number of answers of some questions."""
+        counts: Ints = self.indptr[questions + 1] - self.indptr[questions]
+        return counts
+
     @property
     def answers(self) -> Floats:
         """Each answer itself, not relative to the centre of its question."""

@@ -227,14 +227,16 @@ class Block:
             median[rows] = part[:, low] + 0.5 * (part[:, high] - part[:, low])
         return median
 
-    def adjusted(self, bias: Floats | None, aside: Bools | None) -> Block:
+    def adjusted(self, bias: Floats | None, aside: Bools | None, *, recentre: bool = True) -> Block:
         """Return the block without the bias of each worker in its answers, and with some questions set aside.
 
-        Values are relative to the mean of what is left, so that large biases cost no digits.
+        Values are relative to the mean of what is left, so that large biases cost no digits; where biases are known to
+        be small this can be left out.
         """
         values, centre = self.values, self.centre
         if bias is not None:
             values = values - bias.take(self.workers)
+        if bias is not None and recentre:
             mean = self.by_question(values) / self.counts
             np.subtract(values, self.spread(mean), out=values)
             centre = centre + mean

@@ -16,7 +16,7 @@ import numpy as np
 from trueup.core.libraries import need
 from trueup.findings.answers import empty_frame
 from trueup.io.atomic import errors_name
-from trueup.io.frames_out import make_frame
+from trueup.io.frames_out import make_frame, repeating
 from trueup.io.output_set import output_set
 from trueup.result.tables import question_frame, worker_frame
 
@@ -139,10 +139,8 @@ def _plain(value: object) -> object:
 
 
 def _write_parquet(table: Any, path: Path) -> None:
-    is_float = need("pyarrow", "files").types.is_floating
-    # Fractions hardly repeat: a dictionary of them takes time, and as much room again.
-    coded = [field.name for field in table.schema if not is_float(field.type)]
-    need("pyarrow.parquet", "files").write_table(table, path, use_dictionary=coded)
+    parquet = need("pyarrow.parquet", "files")
+    parquet.write_table(table, path, use_dictionary=repeating(table.schema))
 
 
 def _write_json(content: Any, path: Path) -> None:

@@ -71,7 +71,8 @@ class Problem(Protocol):
     worker_variance : array or None
         Known variance of each worker, NaN where unknown.
     question_ids, counts : Ids, array
-        Ids of the questions, and their numbers of answers; an error where they are not on this machine.
+        Ids of the questions, and their numbers of answers; an error where they are not on this machine. `counts_of`
+        looks at those of some questions alone.
     names : IdNames
         What questions and workers are called: the columns that hold their ids.
     n_rows, n_missing, n_duplicates : int
@@ -101,6 +102,7 @@ class Problem(Protocol):
     def question_ids(self) -> Ids: ...
     @property
     def counts(self) -> Ints: ...
+    def counts_of(self, questions: Ints) -> Ints: ...
     @property
     def worker_variance(self) -> Floats | None: ...
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from trueup.core.libraries import need
 from trueup.io.series import Series, library, numpy_to_arrow
 from trueup.io.table import CompositeIds, Ids
 
@@ -77,6 +78,15 @@ def _typed(relation: Any, names: IdNames | None) -> Any:
         column = '"' + name.replace('"', '""') + '"'
         parts.append(f"CAST({column} AS {types[name]}) AS {column}" if name in types else column)
     return relation.project(", ".join(parts))
+
+
+def repeating(schema: Any) -> list[str]:
+    """Return the columns of a pyarrow schema for which a Parquet file is worth dictionaries.
+
+    Fractions hardly repeat: a dictionary of them takes time, and as much room again.
+    """
+    is_float = need("pyarrow", "files").types.is_floating
+    return [field.name for field in schema if not is_float(field.type)]
 
 
 def named(columns: Mapping[str, Column], names: IdNames) -> dict[str, Column]:

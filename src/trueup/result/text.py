@@ -80,11 +80,11 @@ def question_rows(est: Estimate, numbers: Sequence[int]) -> list[str]:
     columns, title = interval_columns(est), short(est.problem.names.question_title)
     rows: list[tuple[str, ...]] = [(title, "estimate", *columns, "answers")]
     ends = [(getattr(est, low), getattr(est, high)) for low, high in columns.values()]
-    ids = est.problem.question_ids.tolist(np.asarray(numbers, dtype=np.int64))
-    for name, j in zip(ids, numbers, strict=True):
+    places = np.asarray(numbers, dtype=np.int64)
+    ids, counts = est.problem.question_ids.tolist(places), est.problem.counts_of(places)
+    for name, j, count in zip(ids, numbers, counts.tolist(), strict=True):
         intervals = (interval(float(low[j]), float(high[j])) for low, high in ends)
-        answers = f"{est.problem.counts[j]:,}"
-        rows.append((short(name), f"{est.estimate[j]:.6g}", *intervals, answers))
+        rows.append((short(name), f"{est.estimate[j]:.6g}", *intervals, f"{count:,}"))
     return text_table(rows)
 
 

@@ -125,7 +125,7 @@ def worker_noise(
     facts = screening.facts
     algorithm = Moderated(toward="mean" if "median level" in skip else "median")
     training = Training(screening.engine, facts)
-    state = fit_workers(algorithm, training, max_iter=ROUNDS, tol=0.0).state
+    state = fit_workers(algorithm, training, max_iter=ROUNDS, tol=0.0, watched=False).state
     variance = state["variance"]
     # Scale the variances of each panel so that their level is the pooled variance, which is unbiased.
     total = facts.panel_sum(screening.freedom * variance)

@@ -179,11 +179,16 @@ class StoredAnswers(OnePanel):
         """Ids of all questions, read when they are options for."""
         return StoredIds(self)
 
-    @cached_property
+    @property
     def counts(self) -> Ints:
         """Number of answers of each question."""
         indptr: Ints = self._read("indptr.i64", np.int64, 0, self.n_questions + 1)
         return np.diff(indptr)
+
+    def counts_of(self, questions: Ints) -> Ints:
+        """Return the number of answers of some questions."""
+        borders = [self._read("indptr.i64", np.int64, each, 2) for each in questions.tolist()]
+        return np.diff(np.array(borders, dtype=np.int64).reshape(-1, 2), axis=1)[:, 0]
 
     @cached_property
     def worker_ids(self) -> Ids:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup.answers.answers import Answers
 from trueup.answers.origin import Origin
-from trueup.core.libraries import need
+from trueup.core.libraries import need, release_unused
 from trueup.core.sampling import drawn
 from trueup.engines import vectors
 from trueup.engines.disk.checkpoint import DiskJournal
@@ -184,6 +184,7 @@ class DiskEngine:
 
         parts, ids = zip(*in_turn(go, range(self.problem.n_blocks), self.threads), strict=True)
         there = [part for part in ids if part is not None] or [stored.block_ids(0).slice(0, 0)]
+        release_unused()  # what reading ids took
         fields, present = answer_fields(joined_arrays(parts), self)
         origin = Origin(
             question_ids=Ids(need("pyarrow", "files").concat_arrays(there)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trueup.core.libraries import release_unused
 from trueup.core.parameters import yes_or_no
 from trueup.engines.disk.engine import DiskEngine
 from trueup.engines.disk.intake import ingest
@@ -69,6 +70,7 @@ def open_engine(
         threads=threads,
         progress=lambda what, share: bar.note(f"{what}, {share:.0%}"),
     )
+    release_unused()  # visits need it for other things
     engine = DiskEngine(stored, threads=threads, **options)
     engine.on_close = weakref.finalize(engine, _give_back, stored, keep=folder.keep)
     if folder.work_dir is not None:

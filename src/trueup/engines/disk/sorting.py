@@ -275,9 +275,11 @@ class _Writer:
             name: self._stack.enter_context((folder / name).open("wb")) for name in names
         }
         self._schema = pyarrow.schema([("question", kind)])
-        self._ids = self._stack.enter_context(
-            parquet.ParquetWriter(folder / "question_ids.parquet", self._schema)
+        # Each id is there once: dictionaries of them are of no use.
+        ids = parquet.ParquetWriter(
+            folder / "question_ids.parquet", self._schema, use_dictionary=False
         )
+        self._ids = self._stack.enter_context(ids)
         self._put("indptr.i64", np.zeros(1, dtype=np.int64))
         self._questions = self._answers = 0
         self._precision = 0.0

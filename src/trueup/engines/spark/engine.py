@@ -90,6 +90,10 @@ class SparkProblem(OnePanel):
         """Number of answers of each question, which stay on the cluster."""
         raise TrueupError("counts: stay on the cluster. Ask for est.questions, a frame there.")
 
+    def counts_of(self, questions: Ints) -> Ints:
+        """Number of answers of some questions, which stay on the cluster."""
+        return self.counts[questions]
+
 
 class OnCluster:
     """What stands for something that is not on this machine: it can be carried about, but not used."""
