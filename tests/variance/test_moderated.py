@@ -10,10 +10,11 @@ import pytest
 import plain_noise
 import trueup
 from plain_noise import Floats
-from trueup.algorithms import Native, run
+from trueup.algorithms import Native, run, screening
 from trueup.algorithms.facts import gather_facts
 from trueup.algorithms.registry import find
 from trueup.algorithms.screening import mark_gross_questions, screen
+from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
 from trueup.variance import certainty, moderated, worker_noise
 
@@ -52,6 +53,31 @@ CASES = [sparse(seed) for seed in range(4)] + [
     with_gross(9),
     sparse(10, n=40, m=12, share=0.15),
 ]
+
+
+@pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))
+def test_answers_without_biases_may_be_centred_anew_or_not(
+    x: Floats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = trueup.Answers.of(x)
+    as_they_are = worker_noise(answers)
+    monkeypatch.setattr(screening, "LARGE_BIAS", 0.0)
+    anew = worker_noise(answers)
+    assert as_they_are.variance == pytest.approx(anew.variance, rel=1e-10)
+    if anew.screening.facts.bias_variance.any():
+        blocks = [noise.screening.engine.blocks[0] for noise in (as_they_are, anew)]
+        assert (blocks[0].centre == answers.centre).all()
+        assert (blocks[1].centre != answers.centre).any()
+        assert blocks[0].answers == pytest.approx(blocks[1].answers, rel=1e-12)
+
+
+def test_truths_of_the_noise_are_nobody_elses() -> None:
+    """The engine keeps the truths of the first step, and not those that the noise was learned from."""
+    engine = MemoryEngine(trueup.Answers.of(sparse(2)))
+    run(find("crh"), engine)
+    before = engine.kept(vectors.ITERATE)
+    worker_noise(engine)
+    assert engine.kept(vectors.ITERATE) is before
 
 
 @pytest.mark.parametrize("x", CASES, ids=range(len(CASES)))

@@ -116,7 +116,7 @@ def screen(engine: Engine, facts: Facts, *, skip: Collection[str] = ()) -> Scree
     bias = facts.bias
     assert bias is not None and facts.bias_variance is not None  # noqa: S101, PT018  just set
     if facts.bias_variance.any():
-        large = bool((bias**2 > LARGE_BIAS**2 * facts.pool_of_worker).any())
+        large = bool((np.abs(bias) > LARGE_BIAS * np.sqrt(facts.pool_of_worker)).any())
 
         def adjust(block: Block, kept: Kept) -> Block:
             aside = kept[vectors.GROSS] > 0 if n_gross else None

@@ -77,9 +77,8 @@ def fit_workers(
     unit = move_unit(facts)
     checkpoints = CheckpointStore.of(engine, algorithm, facts, max_iter=max_iter, tol=tol)
     saved = checkpoints.load()
-    has_previous = (
-        watched and saved is not None
-    )  # the engine keeps the truths of the previous iteration
+    # Whether the engine keeps the truths of the previous iteration.
+    has_previous = watched and saved is not None
     if saved is not None:
         if watched:  # compute the truths before the last update again, for comparison
             state = State(facts, saved.before, saved.steps - 1)

@@ -96,6 +96,14 @@ def off_centre(block: Block, kept: Kept) -> Block:
     return replace(block, values=block.values + block.spread(shift), centre=block.centre - shift)
 
 
+def test_numbers_of_answers_of_some_questions(both: tuple[StoredAnswers, Answers]) -> None:
+    stored, answers = both
+    for some in ([0, 5, answers.n_questions - 1], [3, 3], []):
+        places = np.array(some, dtype=np.int64)
+        assert stored.counts_of(places).tolist() == answers.counts[places].tolist()
+        assert answers.counts_of(places).tolist() == answers.counts[places].tolist()
+
+
 def test_sweeps_as_in_memory(both: tuple[StoredAnswers, Answers]) -> None:
     whole, answers = both
     for size, memory, threads in (

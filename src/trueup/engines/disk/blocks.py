@@ -232,11 +232,6 @@ class StoredAnswers(OnePanel):
             gold = self._read("gold.f64", np.float64, 0, self.n_questions)
         return QuestionData(groups, covariates, gold)
 
-    def count(self, question: int) -> int:
-        """Return the number of answers to a question."""
-        first, last = self._read("indptr.i64", np.int64, question, 2).tolist()
-        return int(last - first)
-
     # -- blocks ------------------------------------------------------------------------------------
 
     @property
