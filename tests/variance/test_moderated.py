@@ -64,8 +64,9 @@ def test_answers_without_biases_may_be_centred_anew_or_not(
     monkeypatch.setattr(screening, "LARGE_BIAS", 0.0)
     anew = worker_noise(answers)
     assert as_they_are.variance == pytest.approx(anew.variance, rel=1e-10)
-    if anew.screening.facts.bias_variance.any():
-        blocks = [noise.screening.engine.blocks[0] for noise in (as_they_are, anew)]
+    if anew.bias_variance.any():
+        engines: list[Any] = [noise.screening.engine for noise in (as_they_are, anew)]
+        blocks = [engine.blocks[0] for engine in engines]
         assert (blocks[0].centre == answers.centre).all()
         assert (blocks[1].centre != answers.centre).any()
         assert blocks[0].answers == pytest.approx(blocks[1].answers, rel=1e-12)
