@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shlex
 import sys
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
     from trueup.io.question_data import QuestionDataRequest
     from trueup.request import Request
     from trueup.result.estimate import Estimate
-
-
-#: Settings of glibc's malloc by their numbers in malloc.h: the largest array that is taken from the heap (32 MB is the
-#: most there is), the free memory at the end of the heap that is kept, and the number of heaps.
-MALLOC = {-3: 32 << 20, -1: 512 << 20, -8: 1}
 
 
 @contextmanager
@@ -96,26 +90,16 @@ def run_estimate(
     check_reading(engine, request)
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
-        _keep_memory()
         from trueup import disk
+        from trueup.core.malloc import keep_memory
         from trueup.engines.disk.setup import WorkingFolder
         from trueup.result.stream import write_questions
 
+        keep_memory()
         wanted = disk.request_of(file, **keywords)
         est = disk.solved(file, wanted, out, WorkingFolder(**where.folder), progress=True)
         return Ran(est, partial(write_questions, est.solution.root))
     return _on_spark(file, request, where, out, keywords)
-
-
-def _keep_memory() -> None:
-    """Let malloc keep what blocks give back for the next ones: asking the system each time takes a tenth of a run.
-
-    Only here, where the process is ours; libraries of C other than glibc are left as they are.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        for number, value in MALLOC.items():
-            mallopt(number, value)
 
 
 def check_reading(engine: str, request: Request) -> None:
