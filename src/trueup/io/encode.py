@@ -270,9 +270,11 @@ def _from_arrow(series: Series) -> _Raw:
 
 def _codes_of(series: Series) -> _Raw:
     """Return the codes of an Arrow column with one dictionary."""
+    pyarrow = sys.modules["pyarrow"]
+    if isinstance(series, pyarrow.Array):  # rows that were taken out of a column
+        series = pyarrow.chunked_array([series])
     if not series.num_chunks:
         return _Raw(np.empty(0, dtype=np.int32), 0)
-    pyarrow = sys.modules["pyarrow"]
     codes = pyarrow.chunked_array([part.indices for part in series.chunks])
     if codes.null_count:
         # In a signed type, since indices may be unsigned.
