@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -346,36 +345,6 @@ def test_broken_parquet_is_explained_in_a_line(tmp_path: Path) -> None:
         message = message_of(broken)
         assert message.startswith('File "a.parquet": cannot be read as Parquet ("')
         assert message.endswith("or check that it is a Parquet file.")
-
-
-DAMAGE = """
-import random, sys
-import pyarrow, pyarrow.parquet
-from trueup import TrueupError
-from trueup.io.readers.files import read_file
-ids = {"question": ["a", "b"] * 4, "worker": ["u", "u", "v", "v"] * 2, "kind": ["x"] * 8}
-table = pyarrow.table({**ids, "answer": [1.0] * 8, "day": [1, 2] * 4})
-pyarrow.parquet.write_table(table, sys.argv[1])
-whole = open(sys.argv[1], "rb").read()
-footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-for seed in range(1500):
-    rng, content = random.Random(seed), bytearray(whole)
-    for _ in range(rng.randint(1, 3)):
-        content[rng.randrange(footer, len(whole) - 8)] = rng.randrange(256)
-    open(sys.argv[1], "wb").write(content)
-    try:
-        read_file(sys.argv[1])
-    except TrueupError:
-        pass
-"""
-
-
-def test_a_damaged_footer_of_parquet_does_not_end_the_process(tmp_path: Path) -> None:
-    path = tmp_path / "answers.parquet"
-    done = subprocess.run(  # noqa: S603 - our own interpreter and text
-        [sys.executable, "-c", DAMAGE, str(path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_bad_values_in_parquet_are_named(tmp_path: Path) -> None:

@@ -104,9 +104,6 @@ def _plain_texts(schema: Any, metadata: Any, names: Sequence[str]) -> list[str]:
     """Return the columns of text for which dictionaries are made here, each with every value once."""
     known = [name for name in names if schema.get_field_index(name) >= 0]
     texts = [name for name in known if _is_text(schema.field(name).type)]
-    if metadata.num_rows < MANY:
-        # Not worth a look at what the file says of its columns: where that was damaged pyarrow may end the process.
-        return texts
     return [name for name in texts if not _has_dictionaries(metadata, name)]
 
 
