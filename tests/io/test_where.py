@@ -191,3 +191,14 @@ def test_conditions_come_back_as_they_were() -> None:
     given = {"kind": "film", "year": [2020, 2021.5], "seen": True, "note": None}
     texts = ("kind=film", "year=2020", "year=2021.5", "seen=true", "note=")
     assert check_where(given) == check_where(list(texts)) == texts
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_rows_of_parquet_texts_however_they_are_stored(tmp_path: Path, coded: bool) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"question": list("abcabc"), "worker": list("uuuvvv"), "kind": list("xxyxyx")}
+    path = tmp_path / "answers.parquet"
+    table = pa.table({**columns, "answer": np.arange(6.0)})
+    pq.write_table(table, path, use_dictionary=coded, row_group_size=2)
+    kept = [("a", "u", 0.0), ("b", "u", 1.0), ("a", "v", 3.0), ("c", "v", 5.0)]
+    assert rows_of(read_file(path, where={"kind": "x"})) == kept
