@@ -428,7 +428,7 @@ def test_a_package_that_is_there_is_imported() -> None:
 
 @pytest.mark.parametrize("coded", [True, False], ids=["dictionaries in the file", "plain text"])
 @pytest.mark.parametrize("empty", ["first", "last", "none"])
-def test_halves_of_a_large_parquet_file(
+def test_columns_of_a_large_parquet_file_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coded: bool, empty: str
 ) -> None:
     """Large files are read on two threads; groups of rows may be empty."""
