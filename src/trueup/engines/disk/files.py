@@ -14,7 +14,7 @@ from trueup.core.libraries import need
 from trueup.errors import AnswersError, TrueupError, quoted
 from trueup.io.paths import check_present, find_paths, is_pipe, names_of
 from trueup.io.readers.join import check_one_format, promoted_type
-from trueup.io.readers.parquet import explained
+from trueup.io.readers.parquet import check_length, explained
 from trueup.io.readers.source import label_of
 from trueup.io.readers.streams import STDIN
 from trueup.io.series import check_text
@@ -156,6 +156,7 @@ class ParquetFile(File):
         del limits, bad
         pyarrow = need("pyarrow", "files")
         # Text is read as it is: to join the dictionaries of all row groups takes longer than to make one of a batch.
+        n_rows = 0
         with self._open(metadata=self.metadata) as file:
             batches = file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=True)
             while True:
@@ -164,7 +165,9 @@ class ParquetFile(File):
                 except (pyarrow.ArrowException, OSError, ValueError) as error:
                     raise explained(error) from error
                 if batch is None:
+                    check_length(columns[0], n_rows, self.metadata)
                     return
+                n_rows += len(batch)
                 for name in columns:
                     check_text(name, batch.column(name))
                 yield batch.select(list(columns))

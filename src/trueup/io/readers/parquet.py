@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trueup.core.libraries import need, release_unused
-from trueup.errors import AnswersError
+from trueup.errors import AnswersError, quoted
 from trueup.io.encode import with_dictionary
 from trueup.io.limits import check_rows
 from trueup.io.readers.source import Source, one_line, unreadable
@@ -33,38 +33,50 @@ def open_parquet(path: Path, _layout: Layout, _name: str) -> Source:
             schema, metadata = file.schema_arrow, file.metadata
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise explained(error) from error
+    # Columns of text whose dictionaries are made here while loading, each value once.
+    made: set[str] = set()
     return Source(
         names=schema.names,
-        load=partial(_load, path, schema, metadata),
+        load=partial(_load, path, schema, metadata, made),
         family="Parquet",
         settle=lambda column, ids: _settle(ids, schema.field(column).type),
-        coded=lambda column: column in _plain_texts(schema, metadata, [column]),
+        coded=made.__contains__,
     )
 
 
 def _load(
-    path: Path, schema: Any, metadata: Any, names: Sequence[str], _ids: Collection[str]
+    path: Path,
+    schema: Any,
+    metadata: Any,
+    made: set[str],
+    names: Sequence[str],
+    _ids: Collection[str],
 ) -> dict[str, Series]:
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
-    # Text becomes dictionaries, so that it is not copied per row. Those in the file are read as they are; making others
-    # while reading would take twice as long as afterwards.
+    # Text becomes dictionaries, so that it is not copied per row.
     texts = [name for name in names if _is_text(schema.field(name).type)]
+    coded: list[str] = []
     try:
-        plain = _plain_texts(schema, metadata, texts)
-        coded = [name for name in texts if name not in plain]
-        open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
-        if metadata.num_rows >= MANY:
-            columns = _load_side_by_side(open_file, metadata, names, texts)
-            release_unused()
-        else:
-            with open_file() as file:
+        if metadata.num_rows < MANY:
+            with parquet.ParquetFile(path, metadata=metadata) as file:
                 table = file.read(columns=list(names))
             columns = {name: table.column(name) for name in names}
             columns |= {name: with_dictionary(columns[name]) for name in texts}
+        else:
+            # Dictionaries in the file are read as they are; making others while reading would take twice as long as
+            # afterwards.
+            with parquet.ParquetFile(path, metadata=metadata) as file:
+                coded = [name for name in texts if _has_dictionary(file, name)]
+            open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
+            columns = _load_side_by_side(open_file, metadata, names, texts)
+            release_unused()
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
+    for name, column in columns.items():
+        check_length(name, len(column), metadata)
+    made.update(set(texts).difference(coded))
     return {name: check_text(name, column) for name, column in columns.items()}
 
 
@@ -100,22 +112,25 @@ def count_rows(path: Path) -> int:
         raise explained(error) from error
 
 
-def _plain_texts(schema: Any, metadata: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns of text for which dictionaries are made here, each with every value once."""
-    known = [name for name in names if schema.get_field_index(name) >= 0]
-    texts = [name for name in known if _is_text(schema.field(name).type)]
-    return [name for name in texts if not _has_dictionaries(metadata, name)]
+def check_length(name: str, n_rows: int, metadata: Any) -> None:
+    """Check that a column has as many rows as the file says: a damaged one may have fewer."""
+    if n_rows != metadata.num_rows:
+        says = f"column {quoted(name)} has {n_rows:,} rows, of {metadata.num_rows:,} in the file"
+        raise explained(ValueError(says))
 
 
-def _has_dictionaries(metadata: Any, name: str) -> bool:
-    """Tell whether a file says that a column is stored as dictionaries; it may change its mind within a row group."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        columns = map(group.column, range(group.num_columns))
-        found = [column.encodings for column in columns if column.path_in_schema == name]
-        if not any("DICTIONARY" in encoding for encoding in (found[0] if found else ())):
-            return False
-    return True
+def _has_dictionary(file: Any, name: str) -> bool:
+    """Tell whether the first rows of a column of text are stored as a dictionary; later ones may not be."""
+    metadata = file.metadata
+    groups = range(metadata.num_row_groups)
+    first = next((group for group in groups if metadata.row_group(group).num_rows), None)
+    if first is None:
+        return False
+    # A file may contradict itself about a column. Reading reports that; pyarrow ends the process where it is looked at.
+    next(file.iter_batches(1, row_groups=[first], columns=[name]), None)
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    encodings = metadata.row_group(first).column(paths.index(name)).encodings
+    return any("DICTIONARY" in encoding for encoding in encodings)
 
 
 def _is_text(kind: Any) -> bool:
