@@ -41,6 +41,8 @@ LONGEST = (
     "tests/cli/test_faults.py",
     "tests/algorithms/test_battery.py",
 )
+#: Bytes that a test process, and each that it starts, may fill: what takes more fails instead of filling the machine.
+MEMORY = 10 << 30
 DATA = "TRUEUP_DATA (real data sets)"
 BROKEN = "(a file that cannot be loaded)"
 
@@ -198,7 +200,18 @@ def forbids_skips() -> bool:
     return os.environ.get("TRUEUP_NO_SKIPS", "") not in ("", "0")
 
 
+def limit_memory() -> None:
+    """Limit the memory of this process and of those it will start, where the system can (Linux)."""
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    limit_memory()
     config.addinivalue_line(
         "markers", f"needs(part): skip without this part of the system: {', '.join(PARTS)}"
     )

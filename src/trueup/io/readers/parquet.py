@@ -55,23 +55,21 @@ def _load(
     parquet = need("pyarrow.parquet", "files")
     pyarrow = need("pyarrow", "files")
     check_rows(metadata.num_rows, len(names))
-    # Text becomes dictionaries, so that it is not copied per row.
+    # Text becomes dictionaries, so that it is not copied per row. Those in the file are read as they are; making others
+    # while reading would take twice as long as afterwards.
     texts = [name for name in names if _is_text(schema.field(name).type)]
-    coded: list[str] = []
     try:
-        if metadata.num_rows < MANY:
-            with parquet.ParquetFile(path, metadata=metadata) as file:
+        with parquet.ParquetFile(path, metadata=metadata) as file:
+            coded = [name for name in texts if _has_dictionary(file, name)]
+        open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
+        if metadata.num_rows >= MANY:
+            columns = _load_side_by_side(open_file, metadata, names, texts)
+            release_unused()
+        else:
+            with open_file() as file:
                 table = file.read(columns=list(names))
             columns = {name: table.column(name) for name in names}
             columns |= {name: with_dictionary(columns[name]) for name in texts}
-        else:
-            # Dictionaries in the file are read as they are; making others while reading would take twice as long as
-            # afterwards.
-            with parquet.ParquetFile(path, metadata=metadata) as file:
-                coded = [name for name in texts if _has_dictionary(file, name)]
-            open_file = partial(parquet.ParquetFile, path, metadata=metadata, read_dictionary=coded)
-            columns = _load_side_by_side(open_file, metadata, names, texts)
-            release_unused()
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise explained(error) from error
     for name, column in columns.items():
