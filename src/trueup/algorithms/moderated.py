@@ -55,16 +55,14 @@ class Moderated(Algorithm):
         return State(facts, {"weight": np.ones(facts.n_workers), "variance": _unit(facts)})
 
     def tally(self, block: Block, state: State, x: Floats) -> Floats:
-        total = block.total_weight(state["weight"])
-        slack = block.by_worker(block.precision, block.informative / total)
-        return np.stack([block.squared_distances(x), slack])
+        slack = block.of_panel(_positive(state.facts.pool)) / block.total_weight(state["weight"])
+        return block.squared_distances(x, slack=slack)[None]
 
     def update(self, state: State, sums: Floats) -> State:
         facts = state.facts
         count = answers_behind(facts)
-        ss = sums[0] + _unit(facts) * sums[1]
-        level = self._level(facts, ss / np.maximum(count, 1.0))
-        variance = (ss + PSEUDO_ANSWERS * level) / (count + PSEUDO_ANSWERS)
+        level = self._level(facts, sums[0] / np.maximum(count, 1.0))
+        variance = (sums[0] + PSEUDO_ANSWERS * level) / (count + PSEUDO_ANSWERS)
         variance = np.where(facts.informative > 0, variance, level)
         variance = np.maximum(variance, VARIANCE_FLOOR * facts.pool_of_worker)
         variance = np.where(variance > 0, variance, 1.0)  # all workers of the panel agree
@@ -93,4 +91,9 @@ def answers_behind(facts: Facts) -> Floats:
 
 def _unit(facts: Facts) -> Floats:
     """Return each worker's pooled variance, the unit of weights: no weight times an answer overflows."""
-    return np.where(facts.pool_of_worker > 0, facts.pool_of_worker, 1.0)
+    return _positive(facts.pool_of_worker)
+
+
+def _positive(pool: Floats) -> Floats:
+    """Return pooled variances, 1 where all answers of a panel agree."""
+    return np.where(pool > 0, pool, 1.0)

@@ -37,6 +37,8 @@ MARKS = (vectors.GROSS, vectors.ABSURD, vectors.OTHERS_LOWEST, vectors.OTHERS_HI
 SEED = 0
 #: Biases whose variance is below this share of the noise are rounding error.
 ROUNDING = 1e-9
+#: Squares that biases reduce to less than this share would lose digits in a subtraction.
+DIGITS_LEFT = 1e-3
 #: Noise below this share of the pooled variance is rounding error: the biases explain everything.
 EXACT = 1e-26
 #: Biases above this many standard deviations of the noise would cost digits if answers were not centred anew.
@@ -143,20 +145,12 @@ def mark_gross_questions(engine: Engine) -> int:
     sample = sample_questions(engine, SEED)
 
     def measure(block: Block, kept: Kept) -> Visit:
-        counts = block.counts
-        variance = block.within / np.maximum(counts - 1.0, 1.0)
-        farthest = segment_max(np.abs(block.residuals(block.mean)), block.indptr.astype(np.int64))
-        # Without the farthest answer the sum of squares falls by d^2 k / (k - 1).
-        drop = farthest**2 * counts / np.maximum(counts - 1.0, 1.0)
-        one = np.where(counts == 2, True, drop >= (1.0 - REST_SHARE) * block.std**2 * counts)
+        variance = block.within / np.maximum(block.counts - 1.0, 1.0)
         variance = np.where(block.informative > 0, variance, np.inf)
         inside = sample.inside(block, kept)
         return Visit(
             panel_sums=segment_sum(inside.astype(np.float64), block.panel_questions)[None],
-            questions={
-                vectors.SCREENED_VARIANCE: variance,
-                vectors.SINGLE_OUTLIER: one.astype(np.float64),
-            },
+            questions={vectors.SCREENED_VARIANCE: variance},
             rows={vectors.SCREENED_VARIANCE: variance[inside]},
         )
 
@@ -171,24 +165,25 @@ def mark_gross_questions(engine: Engine) -> int:
         gross = is_gross.astype(np.float64)
         return Visit(
             panel_sums=segment_sum(gross, block.panel_questions)[None],
-            questions={vectors.GROSS: gross, vectors.ABSURD: gross * kept[vectors.SINGLE_OUTLIER]},
+            questions={vectors.GROSS: gross},
         )
 
-    reads = (vectors.SCREENED_VARIANCE, vectors.SINGLE_OUTLIER)
+    reads = (vectors.SCREENED_VARIANCE,)
     n_gross = int(engine.sweep(mark, reads=reads, answers=False).panel_sums.sum())
     if n_gross:
-        engine.sweep(_range_of_others, reads=(vectors.ABSURD,))
+        engine.sweep(_look_at_gross_questions, reads=(vectors.GROSS,))
     else:
+        engine.keep(vectors.ABSURD, 0.0)
         engine.keep(vectors.OTHERS_LOWEST, np.nan)
         engine.keep(vectors.OTHERS_HIGHEST, np.nan)
     return n_gross
 
 
-def _range_of_others(block: Block, kept: Kept) -> Visit:
-    """Keep the range of the answers to absurd questions without the farthest one (of two, neither is)."""
-    absurd = kept[vectors.ABSURD] > 0
-    lowest, highest = np.full((2, block.n_questions), np.nan)
-    part = block.part(absurd)
+def _look_at_gross_questions(block: Block, kept: Kept) -> Visit:
+    """Mark absurd questions; keep the range of their answers without the farthest one (of two, neither is)."""
+    gross = kept[vectors.GROSS] > 0
+    part = block.part(gross)
+    one = _has_single_outlier(part)
     low, high = np.empty((2, part.n_questions))
     for rows, positions in rectangles(part.indptr):
         ordered = np.sort(part.values[positions], axis=1)
@@ -198,8 +193,28 @@ def _range_of_others(block: Block, kept: Kept) -> Visit:
         several = last >= 2
         low[rows] = np.where(several & ~too_high, ordered[:, min(1, last)], ordered[:, 0])
         high[rows] = np.where(several & too_high, ordered[:, max(last - 1, 0)], ordered[:, last])
-    lowest[absurd], highest[absurd] = part.centre + low, part.centre + high
-    return Visit(questions={vectors.OTHERS_LOWEST: lowest, vectors.OTHERS_HIGHEST: highest})
+    absurd = np.zeros(block.n_questions)
+    lowest, highest = np.full((2, block.n_questions), np.nan)
+    absurd[gross] = one
+    lowest[gross] = np.where(one, part.centre + low, np.nan)
+    highest[gross] = np.where(one, part.centre + high, np.nan)
+    return Visit(
+        questions={
+            vectors.ABSURD: absurd,
+            vectors.OTHERS_LOWEST: lowest,
+            vectors.OTHERS_HIGHEST: highest,
+        }
+    )
+
+
+def _has_single_outlier(block: Block) -> Bools:
+    """Return whether a single answer to each question has nearly all of its sum of squares; one of two does."""
+    counts = block.counts
+    farthest = segment_max(np.abs(block.residuals(block.mean)), block.indptr.astype(np.int64))
+    # Without the farthest answer the sum of squares falls by d^2 k / (k - 1).
+    drop = farthest**2 * counts / np.maximum(counts - 1.0, 1.0)
+    one: Bools = (counts == 2) | (drop >= (1.0 - REST_SHARE) * block.std**2 * counts)
+    return one
 
 
 def _limits(variance: Floats, borders: Ints) -> Floats:
@@ -241,15 +256,16 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
             block.precision, inside * mean
         )
         own = block.by_worker(block.precision, inside / weight)
-        return Visit(sums=np.stack([deviation, own]), questions={vectors.ANSWER_MEAN: mean})
+        return Visit(sums=np.stack([deviation, own]))
 
     deviation, own = engine.sweep(sum_deviations).sums
     freedom = np.maximum(facts.n_informative - own, 0.0)
     several = facts.n_informative >= 2
     bias = np.divide(deviation, facts.precision, out=np.zeros(len(own)), where=several)
 
-    def sum_squares(block: Block, kept: Kept) -> Visit:
-        squares = block.residuals(kept[vectors.ANSWER_MEAN])
+    def sum_squares(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        weight, total = block.weigh(np.ones(block.n_workers))
+        squares = block.residuals(total / weight)
         np.subtract(squares, bias[block.worker_slice].take(block.workers), out=squares)
         np.multiply(squares, squares, out=squares)
         if block.precision is not None:
@@ -257,7 +273,13 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
         total = block.informative * block.by_question(squares)
         return Visit(panel_sums=segment_sum(total, block.panel_questions)[None])
 
-    rest = engine.sweep(sum_squares, reads=(vectors.ANSWER_MEAN,)).panel_sums[0]
+    # Each bias is the mean of its deviations, so that squares around it are those around 0 less its own.
+    within = facts.pool * facts.overlap
+    rest = within - facts.panel_sum(facts.precision * bias**2)
+    if (
+        rest < DIGITS_LEFT * within
+    ).any():  # the difference of nearly equal numbers: sum it instead
+        rest = engine.sweep(sum_squares).panel_sums[0]
     with_bias = facts.panel_sum(several.astype(np.float64)) - 1.0
     enough = (with_bias >= 1) & (facts.overlap > with_bias) & (facts.pool > 0)
     s2 = np.divide(rest, facts.overlap - with_bias, out=np.zeros(len(rest)), where=enough)

@@ -18,7 +18,7 @@ import numpy as np
 
 from trueup.answers import panels
 from trueup.answers.build import build
-from trueup.answers.cut import BLOCK_ANSWERS, cut_blocks
+from trueup.answers.cut import cut_blocks
 from trueup.core.libraries import release_unused
 from trueup.errors import AnswersError
 from trueup.io.read_options import ANSWER_OPTIONS, FILE_OPTIONS
@@ -441,7 +441,7 @@ class Answers:
         matrix[self.workers, question] = self.answers
         return matrix
 
-    def blocks(self, size: int = BLOCK_ANSWERS) -> list[Block]:
+    def blocks(self, size: int | None = None) -> list[Block]:
         """Cut the questions into blocks of about `size` answers. See `trueup.answers.cut`."""
         return cut_blocks(self, size)
 

@@ -192,9 +192,15 @@ class Block:
     def std(self) -> Floats:
         """Standard deviation of each question (divisor k), exactly 0 where all answers agree."""
         deviation = self.residuals(self.mean)
-        std = np.sqrt(self.by_question(deviation * deviation) / self.counts)
-        largest = segment_max(np.abs(self.values), self.indptr.astype(np.int64))
-        std[std <= np.maximum(ROUNDING * largest, SMALLEST_STD)] = 0.0
+        np.multiply(deviation, deviation, out=deviation)
+        std = np.sqrt(self.by_question(deviation) / self.counts)
+        # No value is further from 0 than the root of the sum of all squares; few questions are as close as that.
+        farthest = np.sqrt(self.counts) * np.hypot(self.mean, std)
+        close = std <= np.maximum(2.0 * ROUNDING * farthest, SMALLEST_STD)
+        if close.any():
+            part = self.part(close)
+            largest = segment_max(np.abs(part.values), part.indptr.astype(np.int64))
+            std[close] *= std[close] > np.maximum(ROUNDING * largest, SMALLEST_STD)
         return std
 
     @cached_property
@@ -301,8 +307,12 @@ class Block:
             np.multiply(squares, self.precision, out=squares)
         return squares
 
-    def squared_distances(self, x: Floats, per: Scaling = "informative") -> Floats:
+    def squared_distances(
+        self, x: Floats, per: Scaling = "informative", *, slack: Floats | None = None
+    ) -> Floats:
         """Return for each worker the sum of its squared residuals (times precision), scaled per question.
+
+        `slack` of a question is added to each of its squared residuals.
 
         By expanding the square: `sum y^2`, which is kept, minus `2 sum y x` plus `sum x^2`, two products over the
         answers without writing down a residual. Values are relative to an answer of their question, so that what is
@@ -313,7 +323,10 @@ class Block:
             self._energy[per] = self.by_worker(self.weighted * self.values, factor)
         scaled = factor * x
         cross = self.by_worker(self.weighted, scaled)
-        total = self._energy[per] - 2.0 * cross + self.by_worker(self.precision, scaled * x)
+        scaled *= x
+        if slack is not None:
+            scaled += factor * slack
+        total = self._energy[per] - 2.0 * cross + self.by_worker(self.precision, scaled)
         return np.maximum(total, 0.0)
 
     def by_worker(self, per_answer: Floats | None, factor: Floats) -> Floats:

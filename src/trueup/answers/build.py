@@ -271,34 +271,22 @@ class Centred(NamedTuple):
 
 def centred_values(answers: Floats, indptr: Ints) -> Centred:
     """Return answers relative to the lower median of their question."""
-    values = answers.copy()
-    centre = centre_in_place(values, indptr)
+    values, centre = np.empty(len(answers)), np.empty(len(indptr) - 1)
     exact: list[bool] = []
-
-    def compare(here: slice) -> None:
-        ends = indptr[here.start : here.stop + 1]
-        rows = slice(ends[0], ends[-1])
-        again = values[rows] + np.repeat(centre[here], np.diff(ends))
-        exact.append(np.array_equal(again, answers[rows]))
-
-    in_pieces(compare, len(centre), QUESTIONS)
-    return Centred(values, centre, None if all(exact) else answers)
-
-
-def centre_in_place(values: Floats, indptr: Ints) -> Floats:
-    """Subtract from the values of each question their lower median, and return it."""
-    centre = np.empty(len(indptr) - 1)
 
     def subtract(here: slice) -> None:
         ends = indptr[here.start : here.stop + 1]
-        mine, part = values[ends[0] : ends[-1]], centre[here]
-        for rows, answers in equal_segments(mine, ends - ends[0]):
-            middle = (answers.shape[1] - 1) // 2
-            part[rows] = np.partition(answers, middle, axis=1)[:, middle]
-        mine -= np.repeat(part, np.diff(ends))
+        given, mine = (array[ends[0] : ends[-1]] for array in (answers, values))
+        for rows, alike in equal_segments(given, ends - ends[0]):
+            middle = (alike.shape[1] - 1) // 2
+            centre[here][rows] = np.partition(alike, middle, axis=1)[:, middle]
+        medians = np.repeat(centre[here], np.diff(ends))
+        np.subtract(given, medians, out=mine)
+        medians += mine
+        exact.append(np.array_equal(medians, given))
 
     in_pieces(subtract, len(centre), QUESTIONS)
-    return centre
+    return Centred(values, centre, None if all(exact) else answers)
 
 
 def _listed(table: Table, positions: Indices, values: list[float] | None = None) -> str:

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 # Answers per block: too many for threads to wait for one another, few enough to bound what is in flight.
 BLOCK_ANSWERS = 1 << 19
+# Of many answers blocks hold up to twice as many, because each visit takes a while to begin; but never are so few left.
+FEWEST_BLOCKS = 8
 # Answers per piece of a block, for arithmetic that looks at every answer many times: so many stay in the cache.
 PIECE_ANSWERS = 1 << 17
 
 
-def cut_blocks(answers: Answers, size: int = BLOCK_ANSWERS) -> list[Block]:
+def cut_blocks(answers: Answers, size: int | None = None) -> list[Block]:
     """Cut the questions into blocks of about `size` answers, between panels where possible.
 
     The cuts depend on the answers alone, so that the number of threads changes no result.
     """
+    if size is None:
+        size = min(max(answers.n_answers // FEWEST_BLOCKS, BLOCK_ANSWERS), 2 * BLOCK_ANSWERS)
     # Sums per worker must not outweigh the answers.
     size = max(size, answers.n_workers // answers.n_panels)
     indptr, borders = answers.indptr, answers.panel_questions

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueup.cli.wording import as_options
 from trueup.core.keywords import flag_of
 from trueup.core.libraries import need
+from trueup.core.malloc import keep_memory
 from trueup.errors import TrueupError, TrueupWarning, quoted
 from trueup.io.leftovers import own_path, remove
 
@@ -80,6 +81,7 @@ def run_estimate(
     engine: str, file: str, request: Request, where: EngineOptions, out: Path | None
 ) -> Ran:
     """Estimate in memory, on disk or on a cluster."""
+    keep_memory()
     if engine == "memory":
         return Ran(_in_memory(file, request))
     if out is None or out.suffix.lower() != ".parquet":
@@ -91,11 +93,9 @@ def run_estimate(
     keywords = {name: value for name, value in request.given.items() if name != "wide"}
     if engine == "disk":
         from trueup import disk
-        from trueup.core.malloc import keep_memory
         from trueup.engines.disk.setup import WorkingFolder
         from trueup.result.stream import write_questions
 
-        keep_memory()
         wanted = disk.request_of(file, **keywords)
         est = disk.solved(file, wanted, out, WorkingFolder(**where.folder), progress=True)
         return Ran(est, partial(write_questions, est.solution.root))

@@ -11,7 +11,7 @@ SETTINGS = {-3: 32 << 20, -1: 512 << 20, -8: 1}
 
 
 def keep_memory() -> None:
-    """Keep what arrays give back for the next ones: asking the system each time takes a tenth of a run on disk.
+    """Keep what arrays give back for the next ones: asking the system each time takes up to a tenth of a run.
 
     For a command, not for a library; C libraries other than glibc are left as they are.
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from trueup.answers.answers import Answers
-from trueup.answers.build import centre_in_place
+from trueup.answers.build import centred_values
 from trueup.answers.origin import Origin
 from trueup.core.arrays import narrow, offsets
 from trueup.core.parameters import LARGEST, number, one_of, yes_or_no
@@ -174,13 +174,14 @@ def simulate(
     answer = true[target] + biases[worker] + np.sqrt(spread)[worker] * error
 
     indptr = offsets(counts)
+    relative = centred_values(answer, indptr)
     single = panels == 1
     return Simulation(
         Answers(
             indptr=indptr,
             workers=narrow(worker, n),
-            values=answer,
-            centre=centre_in_place(answer, indptr),
+            values=relative.values,
+            centre=relative.centre,
             panel_questions=np.arange(panels + 1) * questions,
             panel_workers=np.arange(panels + 1) * workers,
             question_source=None if single else np.tile(np.arange(questions), panels),

@@ -56,11 +56,9 @@ ABSURD = "absurd"
 #: Lowest and highest answer of an absurd question without the farthest one, NaN for other questions. Written like
 #: `ABSURD`; read by `pipeline.shrink`: the question moves no further than its own other answers.
 OTHERS_LOWEST, OTHERS_HIGHEST = "others_lowest", "others_highest"
-#: Variance of the answers around their mean, and mark that a single answer makes most of it. Both written and read by
-#: `algorithms.screening` alone.
-SCREENED_VARIANCE, SINGLE_OUTLIER = "within", "one"
-#: Mean of the answers, relative to the centre of the question. Written and read by `algorithms.screening` and by
-#: `findings.agreement`, each for itself.
+#: Variance of the answers around their mean. Written and read by `algorithms.screening` alone.
+SCREENED_VARIANCE = "within"
+#: Mean of the answers, relative to the centre of the question. Written and read by `findings.agreement`.
 ANSWER_MEAN = "answer_mean"
 #: Sum of squares of the answers around their mean. Written and read by `findings.agreement`.
 SQUARES_WITHIN = "ss"

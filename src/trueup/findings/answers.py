@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueup.algorithms.driver import Aggregate
     from trueup.answers.answers import Answers
     from trueup.answers.scale import Scale
-    from trueup.core.arrays import Bools, Floats, Ints
+    from trueup.core.arrays import Floats, Ints
     from trueup.findings.surprise import Surprise
     from trueup.io.table import Ids
     from trueup.pipeline.solution import Solution
@@ -194,12 +194,13 @@ def odd_answers(
     if not several:
         raise TrueupError(NO_THREE)
     found = surprise(aggregate)
-    places = np.flatnonzero(_listed(found))
+    places, p_value = _listed(found)
     question = np.searchsorted(answers.indptr, places, side="right") - 1
     worker = answers.workers[places].astype(np.int64)
-    ranks = [_rank(answers.question_ids)[question], _rank(answers.worker_ids)[worker]]
-    order = np.lexsort((*ranks, -np.abs(found.z[places]), found.p_value[places]))
-    places, question, worker = places[order], question[order], worker[order]
+    ranks = [_rank(answers.question_ids, question), _rank(answers.worker_ids, worker)]
+    order = np.lexsort((*ranks, -np.abs(found.z[places]), p_value))
+    places, p_value = places[order], p_value[order]
+    question, worker = question[order], worker[order]
     scale = replace(solution.scale, shift=0.0)  # a single answer is meant, not the average worker
     given = _as_given(solution, answers, places, question, worker)
     half = _quantile(found.freedom[places], solution.plan.level) * found.deviation[places]
@@ -211,7 +212,7 @@ def odd_answers(
         expected=scale.backward(expected),
         lower=scale.backward(expected - half),
         upper=scale.backward(expected + half),
-        surprise=found.p_value[places],
+        surprise=p_value,
         z=found.z[places],
         hint=_hints(found, places, given, scale),
         n_judged=int(counts[counts >= FEWEST_ANSWERS].sum()),
@@ -224,16 +225,19 @@ def odd_answers(
     )
 
 
-def _listed(found: Surprise) -> Bools:
-    """Return which answers are listed: Benjamini and Hochberg among all that were compared, and large enough."""
-    possible = found.judged & found.supported & (found.size >= SMALLEST_SIZE)
-    p_value = np.where(possible, found.p_value, 1.0)
-    ordered = np.sort(p_value[possible])
+def _listed(found: Surprise) -> tuple[Ints, Floats]:
+    """Return which answers are listed, and how likely a distance as large is.
+
+    Benjamini and Hochberg among all that were compared; and they must be large enough.
+    """
+    places = np.flatnonzero(found.judged & found.supported & (found.size >= SMALLEST_SIZE))
+    p_value = found.probability(found.z[places], places)
+    ordered = np.sort(p_value)
     bound = FALSE_SHARE * np.arange(1, len(ordered) + 1) / max(int(found.judged.sum()), 1)
     below = np.flatnonzero(ordered <= bound)
     limit = ordered[below[-1]] if len(below) else -1.0
-    listed: Bools = possible & (p_value <= min(limit, LARGEST))
-    return listed
+    listed = p_value <= min(limit, LARGEST)
+    return places[listed], p_value[listed]
 
 
 def _as_given(
@@ -273,12 +277,13 @@ def _hints(found: Surprise, places: Ints, answer: Floats, scale: Scale) -> tuple
     )
 
 
-def _rank(ids: Ids) -> Ints:
-    """Return the place of each id among all in order."""
-    order = ids.sort_order()
+def _rank(ids: Ids, codes: Ints) -> Ints:
+    """Return the place of each of these ids among them in order."""
+    different, which = np.unique(codes, return_inverse=True)
+    order = ids.take(different).sort_order()
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return rank
+    return rank[which]
 
 
 def _quantile(freedom: Floats, level: float) -> Floats:

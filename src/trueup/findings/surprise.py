@@ -68,8 +68,6 @@ class Surprise:
         Answer minus expectation, in such deviations.
     freedom : array
         Degrees of freedom of the t distribution of z.
-    p_value : array
-        Probability that |z| is as large; 1 where the question has fewer than three answers.
     judged : array
         Whether the question has at least three answers.
     supported : array
@@ -82,14 +80,16 @@ class Surprise:
     deviation: Floats
     z: Floats
     freedom: Floats
-    p_value: Floats
     judged: Bools
     supported: Bools
     size: Floats
 
     def probability(self, z: Floats, places: Ints) -> Floats:
         """Return the probability of a distance as large as z for the answers at some places."""
-        return _two_sided(z, self.freedom[places])
+        from scipy.special import stdtr
+
+        probability: Floats = 2.0 * stdtr(self.freedom[places], -np.abs(z))
+        return probability
 
 
 def surprise(aggregate: Aggregate) -> Surprise:
@@ -185,7 +185,6 @@ def surprise(aggregate: Aggregate) -> Surprise:
         deviation=unit * deviation,
         z=z,
         freedom=freedom,
-        p_value=np.where(judged, _two_sided(z, freedom), 1.0),
         judged=judged,
         supported=(rows["others"] > 0.5 * rows["count"])
         | (np.abs(rest) > CLOSER * rows["majority"]),
@@ -212,18 +211,12 @@ def _prior_weight(learned: Learned) -> Floats:
 def _size(difference: Floats, distance: Floats) -> Floats:
     """Return differences in typical distances of answers that differ from their median, the farthest left out."""
     # As in a block, what is smaller has no square, and is none.
-    differing = np.sort(distance[distance > SMALLEST_STD])[:-1]
-    if not len(differing):
+    differing = distance[distance > SMALLEST_STD]
+    if len(differing) < 2:
         return np.where(difference > 0, np.inf, 0.0)
+    differing = np.delete(differing, differing.argmax())
     typical: Floats = difference / (NORMAL_DEVIATION * np.median(differing))
     return typical
-
-
-def _two_sided(z: Floats, freedom: Floats) -> Floats:
-    from scipy.special import stdtr
-
-    probability: Floats = 2.0 * stdtr(freedom, -np.abs(z))
-    return probability
 
 
 def _reference(z: Floats, freedom: Floats, judged: Bools) -> tuple[float, Floats]:

@@ -227,7 +227,8 @@ def _location_sums(
     """
     count, questions = t.shape
     w = 1.0 / (u + tau2)
-    r, total, fit, square = unscaled(t, w, log_pi, mu)
+    r, total, peak, square = unscaled(t, w, log_pi, mu)
+    fit = log_density(total, w, peak)
     # R itself is never computed: its sums are divided by the total.
     by = scratch("by", count, 5, questions)
     np.divide(1.0 if number is None else number, total, out=by[:, 0])
@@ -250,8 +251,8 @@ def unscaled(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return numerator and denominator of `R` for location mixtures, with two by-products.
 
-    These are the logarithm of the mixed density of each question, up to log(2 pi) / 2, and `-w (t - mu)^2 / 2`. Arrays
-    with components are scratch, valid until the next call in the same thread.
+    These are the logarithm of the number by which both were divided, and `-w (t - mu)^2 / 2`. Arrays with components
+    are scratch, valid until the next call in the same thread.
     """
     shape = (*mu.shape, t.shape[1])
     r, square = scratch("r", *shape), scratch("square", *shape)
@@ -259,7 +260,7 @@ def unscaled(
     square *= square
     square *= (-0.5 * w)[:, None, :]
     peak = np.zeros(t.shape)
-    if square.min(initial=0.0) > -NEAR and log_pi.min(initial=0.0) > -NEAR:
+    if _are_near(t, w, mu, square) and log_pi.min(initial=0.0) > -NEAR:
         np.exp(square, out=r)
         r *= np.exp(log_pi)[:, :, None]
     else:
@@ -267,9 +268,21 @@ def unscaled(
         r.max(axis=1, out=peak)
         r -= peak[:, None]
         np.exp(r, out=r)
-    total = r.sum(axis=1)
+    return r, r.sum(axis=1), peak, square
+
+
+def _are_near(t: Floats, w: Floats, mu: Floats, square: Floats) -> bool:
+    """Return whether no exponent underflows; ends of ranges nearly always say it without a look at every one."""
+    if not t.size:
+        return True
+    farthest = max(t.max() - mu.min(), mu.max() - t.min())
+    return bool(0.5 * farthest**2 * w.max() < NEAR or square.min() > -NEAR)
+
+
+def log_density(total: Floats, w: Floats, peak: Floats) -> Floats:
+    """Return the logarithm of the mixed density of each question, up to log(2 pi) / 2, from what `unscaled` returns."""
     peak += 0.5 * np.log(total * total * w)
-    return r, total, peak, square
+    return peak
 
 
 def scale_responsibilities(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from trueup.shrinkage.expectation import (
     PIECE,
     TINY,
     Components,
+    log_density,
     pieces_of,
     threaded,
     unscaled,
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 HIGHEST = 1e2  # end of the grid of tau2, relative to the spread around the nearest mean
 INNER_ROUNDS = 2  # in which the means are fitted anew at each value of tau2
 NARROW = 0.1  # standard deviation of log tau2 below which a few points are as good as the grid
-FEW = 6  # points then
+EXACT = (
+    1e-13  # error, relative to the derivatives of what is averaged, at which points are few enough
+)
 NEGLIGIBLE = 1e-12  # weight of a point of the grid that is skipped
 REACH = 3  # points to each side that are evaluated at a time
 NOTHING = 35.0  # log units below the peak at which a density no longer adds a digit
@@ -114,15 +118,15 @@ class LocationMixture:
             p, s = nodes.weight[rows, g][:, None], nodes.s[rows, g][:, None]
             mu, precision = grid.beta[rows, g], grid.precision[rows, g]
             w = 1.0 / (u + s)
-            r, total, _, distance = unscaled(t, w, log_pi, mu)
+            r, total, _, pairs = unscaled(t, w, log_pi, mu)
             b = u * w
             sums = np.stack([mu, 1.0 / precision], axis=1) @ r
             sums /= total[:, None]
-            # Squared distance of the components that a question may belong to from their mean for this question.
-            np.subtract(mu[:, :, None], sums[:, :1], out=distance)
-            distance *= distance
-            distance *= r
-            within += p * (b * s + b * b * (sums[:, 1] + distance.sum(axis=1) / total))
+            # Squared distance of the components that a question may belong to from their mean: half that of pairs.
+            np.matmul(0.5 * (mu[:, :, None] - mu[:, None, :]) ** 2, r, out=pairs)
+            pairs *= r
+            distance = pairs.sum(axis=1) / total**2
+            within += p * (b * s + b * b * (sums[:, 1] + distance))
             shrinkage += p * b
             e = s * w * t + b * sums[:, 0]
             so_far += p
@@ -243,7 +247,8 @@ def _fewer_points(nodes: Nodes, fitted: tuple[Floats, ...], sums: Sums) -> Integ
     """Replace the grid by a few Gaussian nodes where the density in log s is narrow.
 
     They integrate polynomials exactly (Golub and Welsch, Mathematics of Computation 1969), and over so small a range
-    the integrand differs from one only by rounding. The other points get no weight.
+    the integrand differs from one only by rounding: n nodes leave `n! / (2n)! spread^2n` of its derivative of order 2n.
+    The other points get no weight.
     """
     log_s = np.log(nodes.s)
     middle = (nodes.weight * log_s).sum(axis=1, keepdims=True)
@@ -251,23 +256,33 @@ def _fewer_points(nodes: Nodes, fitted: tuple[Floats, ...], sums: Sums) -> Integ
     rows = np.flatnonzero(spread < NARROW)
     if len(rows) == 0:
         return nodes, fitted
-    s, weight = nodes.s[:, :FEW].copy(), nodes.weight.copy()
+    points, weight = nodes.s.copy(), nodes.weight.copy()
     weight[rows] = 0.0
+    most = 0
     for row in rows:
         z = (log_s[row] - middle[row]) / spread[row]
+        enough = _enough_points(float(spread[row, 0]))
         basis = np.sqrt(nodes.weight[row])[None]
-        for _ in range(FEW - 1):
+        for _ in range(enough - 1):
             new = z * basis[-1]
             for _ in range(2):  # twice, to remove what rounding left
                 new -= (basis @ new) @ basis
             basis = np.vstack([basis, new / np.sqrt(new @ new)])
         place, vector = np.linalg.eigh((basis * z) @ basis.T)
-        s[row], weight[row, :FEW] = np.exp(middle[row] + spread[row] * place), vector[0] ** 2
-    points, at_points = nodes.s.copy(), sums(s)[2]
-    points[:, :FEW] = s
-    for old, new in zip(fitted, at_points, strict=True):
-        old[rows, :FEW] = new[rows]
+        points[row, :enough] = np.exp(middle[row] + spread[row] * place)
+        weight[row, :enough] = vector[0] ** 2
+        most = max(most, enough)
+    for old, new in zip(fitted, sums(points[:, :most])[2], strict=True):
+        old[rows, :most] = new[rows]
     return Nodes(points, weight, nodes.c), fitted
+
+
+def _enough_points(spread: float) -> int:
+    """Return the number of Gaussian nodes that are enough for a density this narrow."""
+    number = 2
+    while factorial(number) / factorial(2 * number) * spread ** (2 * number) > EXACT:
+        number += 1
+    return number
 
 
 def _weigh(
@@ -283,7 +298,8 @@ def _weigh(
     def sums_of(piece: Piece) -> tuple[Floats, Floats]:
         rows, at = piece
         t_piece, w_piece = t[rows, at], w[rows, at]
-        r, total, density, _ = unscaled(t_piece, w_piece, log_pi[rows], mu[rows])
+        r, total, peak, _ = unscaled(t_piece, w_piece, log_pi[rows], mu[rows])
+        density = log_density(total, w_piece, peak)
         by = w_piece / total
         if number is not None:
             by *= number[rows, at]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueup.answers.block import Block
-from trueup.answers.build import NAMED, centre_in_place
+from trueup.answers.build import NAMED, centred_values
 from trueup.answers.build import merge_repeated as merge
 from trueup.answers.dense_block import CompleteBlock
 from trueup.answers.faults import bad_variances, listed_answers, repeated_answers
@@ -142,7 +142,7 @@ def _store(plan: BlockPlan, part: int, number: int, rows: Any) -> Any:
         answers, precision = merge(answers, precision, first, "mean")
         code, indptr = code[first], np.searchsorted(first, indptr)
     indptr, code = indptr.astype(np.int32), code.astype(np.int32)
-    centre = centre_in_place(answers.copy(), indptr)
+    centre = centred_values(answers, indptr).centre
     block = _block(indptr, code, answers, precision, centre, len(plan.worker_ids))
     row = {
         "part": part,

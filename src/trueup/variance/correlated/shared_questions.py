@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trueup.answers.answers import Answers
-    from trueup.core.arrays import Floats, Ints
+    from trueup.core.arrays import Floats, Indices, Ints
 
     Sides = tuple[Floats | None, Floats | None]
 
@@ -120,15 +120,15 @@ class Flat:
 
     def pair_sums(self, *wanted: Sides) -> list[Floats]:
         """Return for each pair sums over the questions that both answered, see `_pair_sums`."""
-        place = np.full((len(self.chosen), len(self.chosen)), -1, dtype=np.int64)
-        place[self.one, self.two] = np.arange(len(self.one))
+        place = np.full((len(self.chosen), len(self.chosen)), -1, dtype=np.int32)
+        place[self.one, self.two] = np.arange(len(self.one), dtype=np.int32)
         return _pair_sums(self.rows, self.columns, place, len(self.one), wanted)
 
 
 def _pair_sums(
     rows: Ints,
     columns: Ints,
-    place: Ints,
+    place: Indices,
     pairs: int,
     wanted: Sequence[Sides],
 ) -> list[Floats]:
@@ -167,7 +167,7 @@ def _take(values: Floats | None, at: Ints) -> Floats | None:
     return None if values is None else values[at]
 
 
-def _dense_sums(rows: Ints, columns: Ints, place: Ints, wanted: Sequence[Sides]) -> list[Floats]:
+def _dense_sums(rows: Ints, columns: Ints, place: Indices, wanted: Sequence[Sides]) -> list[Floats]:
     """Return the same by products of whole arrays, rows x workers, a piece at a time."""
     n, m = len(place), len(rows) - 1
     row = np.repeat(np.arange(m), np.diff(rows))
