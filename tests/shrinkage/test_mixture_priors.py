@@ -178,6 +178,37 @@ def test_a_few_points_are_as_good_as_the_grid(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(soft, hard, atol=1e-11)
 
 
+def test_moves_follow_from_the_components_of_each_point() -> None:
+    """By plain loops; the clusters overlap, so that a question may belong to several."""
+    rng = np.random.default_rng(29)
+    v = rng.uniform(0.5, 1.5, 800)
+    x = rng.choice([0.0, 2.5], 800) + rng.normal(0, 0.5, 800) + np.sqrt(v) * rng.normal(size=800)
+    questions = panel_data(x, v, np.array([0, 800]))
+    prior = LocationMixture.fit(questions, *choose(questions).of(np.array([0])))
+    found = prior.posterior(x, v)
+    grid, nodes = prior.grid, prior.grid.nodes
+    assert prior.pi.shape[1] > 1
+    t, u = grid.units.standardise(np.array([0]), x[None], v[None])
+    for j in range(0, 800, 23):
+        means, within = [], []
+        for g in range(nodes.s.shape[1]):
+            s, mu = nodes.s[0, g], grid.beta[0, g]
+            share = prior.pi[0] * norm.pdf(t[0, j], mu, np.sqrt(u[0, j] + s))
+            share /= share.sum()
+            b = u[0, j] / (u[0, j] + s)
+            each = (1 - b) * t[0, j] + b * mu
+            middle = share @ each
+            own = b * s + b**2 / grid.precision[0, g]
+            means.append(middle)
+            within.append(share @ (own + (each - middle) ** 2))
+        p = nodes.weight[0]
+        mean = p @ means
+        variance = p @ within + p @ (np.array(means) - mean) ** 2
+        expected = grid.units.restore(np.array([0]), np.array([[mean]]), np.array([[variance]]))
+        assert found.mean[j] == pytest.approx(expected[0].item(), rel=1e-9)
+        assert found.variance[j] == pytest.approx(expected[1].item(), rel=1e-9)
+
+
 def test_pieces_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x, v = clusters(2000)
     start = Components(

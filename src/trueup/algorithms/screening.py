@@ -276,9 +276,8 @@ def _find_biases(engine: Engine, facts: Facts, *, keep: bool) -> tuple[Facts, Fl
     # Each bias is the mean of its deviations, so that squares around it are those around 0 less its own.
     within = facts.pool * facts.overlap
     rest = within - facts.panel_sum(facts.precision * bias**2)
-    if (
-        rest < DIGITS_LEFT * within
-    ).any():  # the difference of nearly equal numbers: sum it instead
+    few_digits = rest < DIGITS_LEFT * within  # the difference of nearly equal numbers
+    if few_digits.any():
         rest = engine.sweep(sum_squares).panel_sums[0]
     with_bias = facts.panel_sum(several.astype(np.float64)) - 1.0
     enough = (with_bias >= 1) & (facts.overlap > with_bias) & (facts.pool > 0)

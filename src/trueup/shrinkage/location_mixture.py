@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 HIGHEST = 1e2  # end of the grid of tau2, relative to the spread around the nearest mean
 INNER_ROUNDS = 2  # in which the means are fitted anew at each value of tau2
 NARROW = 0.1  # standard deviation of log tau2 below which a few points are as good as the grid
-EXACT = (
-    1e-13  # error, relative to the derivatives of what is averaged, at which points are few enough
-)
+EXACT = 1e-13  # error, relative to derivatives of what is averaged, at which points are enough
 NEGLIGIBLE = 1e-12  # weight of a point of the grid that is skipped
 REACH = 3  # points to each side that are evaluated at a time
 NOTHING = 35.0  # log units below the peak at which a density no longer adds a digit
