@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -131,6 +132,10 @@ def watch(clock: Clock) -> None:
 def child(begun: float, arguments: list[str]) -> None:
     """Run the command in this process and print the seconds of its parts."""
     clock = Clock(begun)
+    from trueup.cli import LINEAR_ALGEBRA
+
+    for library in LINEAR_ALGEBRA:  # as the command does before anything else
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     for names in PARTS.values():
         for name in names:
             import_module(name.partition(":")[0])
