@@ -110,6 +110,40 @@ def test_normal_truth_stays_normal() -> None:
     assert models.count("normal") >= 18
 
 
+@pytest.mark.parametrize(("apart", "splits"), [(3.0, 2), (0.0, 8)])
+def test_two_splits_decide_about_many_questions_where_they_are_clear(
+    monkeypatch: pytest.MonkeyPatch, apart: float, splits: int
+) -> None:
+    """The prior is the one that all splits would have chosen."""
+    rng = np.random.default_rng(5)
+    m = 10_000
+    # Skewed truths, which two components describe a little better than one, or two clusters.
+    theta = rng.choice([0.0, apart], m) + rng.normal(0.0, 0.3, m)
+    theta = theta if apart else theta + 0.045 * rng.exponential(1.0, m) ** 2
+    x, v, halves = panel(theta, 5)
+    tried: list[int] = []
+    fit = HoldoutTrial.of.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type, halves: Halves, *rest: Any) -> HoldoutTrial | None:
+        tried.append(len(halves.x))
+        found: HoldoutTrial | None = fit(cls, halves, *rest)
+        return found
+
+    monkeypatch.setattr(HoldoutTrial, "of", classmethod(counted))
+    prior = Adaptive().fit(x, v, halves=halves)
+    assert tried[0] == 2
+    assert tried[-1] == splits
+    monkeypatch.setattr("trueup.shrinkage.adaptive.MANY", m + 1)
+    full = Adaptive().fit(x, v, halves=halves)
+    assert tried[-1] == 8
+    assert prior.model.tolist() == full.model.tolist()
+    np.testing.assert_array_equal(prior.posterior(x, v).mean, full.posterior(x, v).mean)
+    # Groups and covariates compete with a mixture: then all splits are used at once.
+    Adaptive().fit(x, v, halves=halves, groups=np.arange(m) % 2)
+    assert tried[-1] == 8
+    assert tried.count(2) == 1
+
+
 def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float, float]:
     """Gain and z of the mixture in loops over splits and directions."""
     x_all, v_all = chosen_on

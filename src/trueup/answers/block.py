@@ -47,6 +47,9 @@ ROUNDING = 1e-12
 # Answers that differ by less agree: the square of such a difference is hardly a number.
 SMALLEST_STD = 1e-150
 
+# Answers from which on numbers are spread without np.repeat, which other threads have to wait for.
+SERIAL = 1 << 14
+
 _ones: Floats = np.ones(0)
 
 
@@ -353,7 +356,11 @@ class Block:
 
     def spread(self, per_question: Floats) -> Floats:
         """Return the number of its question for each answer."""
-        return np.repeat(per_question, self.width or self.counts)  # one number for all is quicker
+        if not self.width or len(self.workers) < SERIAL:
+            return np.repeat(per_question, self.width or self.counts)
+        spread = np.empty(len(self.workers), dtype=per_question.dtype)
+        spread.reshape(-1, self.width)[:] = per_question[:, None]
+        return spread
 
     def answer_weights(self, weight: Floats) -> Floats:
         """Return the share of each answer in its question, `w_i h_ij / sum of the same`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup.core.arrays import offsets
+from trueup.core.arrays import in_pieces, offsets
 from trueup.core.libraries import loaded
 from trueup.errors import TrueupError, quoted
 
@@ -118,20 +118,28 @@ def letters_of(values: Any) -> tuple[NDArray[np.uint8], Ints] | None:
 
 
 def _fnv(letters: NDArray[np.uint8], borders: Ints) -> NDArray[np.uint64]:
-    """Hash texts that lie one behind another: letter by letter, all texts at once."""
+    """Hash texts that lie one behind another."""
     code = np.full(len(borders) - 1, 0xCBF29CE484222325, dtype=np.uint64)
+
+    def hash_some(here: slice) -> None:
+        _hash_letters(code[here], letters, borders[here.start : here.stop + 1])
+
+    in_pieces(hash_some, len(code))
+    return code
+
+
+def _hash_letters(code: NDArray[np.uint64], letters: NDArray[np.uint8], borders: Ints) -> None:
+    """Let the letters of each text change its code: letter by letter, all texts at once."""
     # Longest texts first: those that still have a letter are the first so many.
     lengths = np.diff(borders)
     order = np.argsort(-lengths, kind="stable")
-    starts, left = borders[:-1][order], -lengths[order]
+    starts, left, sorted_code = borders[:-1][order], -lengths[order], code[order]
     for place in range(int(lengths.max(initial=0))):
         going = int(np.searchsorted(left, -place, side="left"))
-        part = code[:going]
+        part = sorted_code[:going]
         part ^= letters[starts[:going] + place]
         part *= np.uint64(0x100000001B3)
-    result = np.empty_like(code)
-    result[order] = code
-    return result
+    code[order] = sorted_code
 
 
 def drawn(hashes: NDArray[np.uint64], seed: int) -> Floats:

@@ -7,7 +7,7 @@ and count only where at least three other answers to the question are left: from
 
 The choice must not depend on the luck of one split, nor on how the workers are numbered: several splits are drawn over
 the sorted ids, and with d the mean over splits of the difference in loss and se that of its standard error (questions
-being independent), the mean takes over where d > se/2. Of a large problem two folds are enough where |d| > 5 se.
+being independent), the mean takes over where d > se/2. Of a large problem one fold is enough where |d| > 5 se.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FOLDS = 5
 #: Random splits of the workers into folds, and those of a large problem, where the draw hardly matters.
 SPLITS, FEW_SPLITS = 4, 2
 #: Of a large problem so many folds are tried first; they decide where all differences exceed so many standard errors.
-FIRST_FOLDS, DECISIVE = 2, 5.0
+FIRST_FOLDS, DECISIVE = 1, 5.0
 #: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
 FEWEST_WORKERS, FEWEST_LEFT = 3, 3
 #: A candidate is clearly better beyond this many standard errors.

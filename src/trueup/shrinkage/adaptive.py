@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.shrinkage.adaptive_prior import AdaptivePrior, Alternative
+from trueup.shrinkage.condense import MANY
 from trueup.shrinkage.contract import Panels
 from trueup.shrinkage.groups import GroupMeans, GroupPriors
 from trueup.shrinkage.holdout import HoldoutTrial
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from trueup.shrinkage.holdout import HoldoutScore
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
+#: Of many questions so many splits are tried first; they decide alone where the gain exceeds so many standard errors.
+FIRST_SPLITS, DECISIVE = 2, 6.0
 #: Alternatives besides mixtures, in the order in which they are tried.
 ALTERNATIVES: dict[str, type[GroupPriors | GroupMeans | Regression]] = {
     "groups": GroupPriors,
@@ -105,8 +108,14 @@ def _try_all(
     preferred = choose(data)
     more = data.groups is not None or data.covariates is not None
     panels = np.flatnonzero(usable & ((preferred.kind != ONE_NORMAL) | more))
-    trial = HoldoutTrial.of(halves, data, panels) if len(panels) else None
     candidates: list[tuple[HoldoutScore, Callable[[Ints], list[Alternative]]]] = []
+    if len(panels) == 1 and not more and len(data.x) >= MANY:
+        trial = HoldoutTrial.of(halves.first(FIRST_SPLITS), data, panels)
+        if trial is not None:
+            score = trial.score(trial.mixtures(preferred))
+            if (np.abs(score.z[panels]) > DECISIVE).all():
+                return [(score, partial(fit_mixtures, data, preferred))]
+    trial = HoldoutTrial.of(halves, data, panels) if len(panels) else None
     if trial is None:
         return candidates
     if (preferred.kind[panels] != ONE_NORMAL).any():

@@ -96,6 +96,10 @@ class Halves:
         """Return the part for some questions."""
         return Halves(self.x[..., questions], self.v[..., questions])
 
+    def first(self, splits: int) -> Halves:
+        """Return the first so many splits."""
+        return Halves(self.x[:splits], self.v[:splits])
+
 
 class ShrinkRule:
     """A second step. Subclass it as a frozen dataclass of parameters."""

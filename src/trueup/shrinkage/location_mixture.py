@@ -93,7 +93,7 @@ class LocationMixture:
     def posterior(
         self, x: Floats, v: Floats, *, panels: Ints | None = None, **extra: Any
     ) -> Posterior:
-        entries = min(PIECE // int(self.pi.shape[1]), LONGEST)
+        entries = min(2 * PIECE // int(self.pi.shape[1]), 2 * LONGEST)
         return read_posterior(
             LocationMixture.read,
             (self, self),
