@@ -126,7 +126,7 @@ class Algorithm:
     #: Number of updates that are part of the definition of the algorithm, or None.
     max_updates: ClassVar[int | None] = None
     #: Number of these, at the end, that must see all answers, where `prepare` gives a sample for the others.
-    full_updates: ClassVar[int] = 6
+    full_updates: ClassVar[int] = 7
     #: The state does not depend on the truths, so they are computed only at the end.
     truth_free: ClassVar[bool] = False
     #: The algorithm cannot run without known worker (or answer) variances.
