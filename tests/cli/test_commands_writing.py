@@ -65,6 +65,19 @@ def test_all_is_written_or_nothing(broken: str, monkeypatch: pytest.MonkeyPatch)
     assert Path("out.csv").read_text(encoding="utf-8") == "old"
 
 
+def test_what_fails_beside_the_tables_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are written while the summary is made."""
+
+    def fails(*_: object) -> str:
+        raise trueup.TrueupError("no summary today")
+
+    monkeypatch.setattr("trueup.cli.summary.summary", fails)
+    before = sorted(Path().iterdir())
+    said = refusal("estimate", "answers.csv", "-o", "t.parquet", "--workers", "w.csv")
+    assert "no summary today" in said
+    assert sorted(Path().iterdir()) == before
+
+
 def test_without_what_draws_charts_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("vl_convert", "altair"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -58,8 +58,8 @@ SURE, DRIFT, SLACK = 6.0, 5.0, 1.0
 FREEDOM_SHARE = 0.6
 #: Seed for the sample of questions of a very large problem.
 SEED = 0
-#: Questions that the first updates of a large problem look at: so many that workers have about 100 answers, and at least
-#: this many.
+#: Questions that the first updates of a large problem look at: at least so many, and enough that workers have about so
+#: many answers.
 SAMPLED, ANSWERS_EACH = 20_000, 100
 ROWS = 5
 

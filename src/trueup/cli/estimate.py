@@ -118,13 +118,16 @@ def estimate(
             )
         if save is not None:
             contents[save] = est.save
-        # All that takes time comes before the files: an interrupt then leaves none.
+        # All that takes time comes before the files take their names: an interrupt then leaves none.
         written = None if engine == "memory" else out
         as_json = format == "json"
-        text = (
-            document(est, known, written) if as_json else summary(est, known, ran.stored or written)
-        )
-        write_files(contents)
+
+        def what_is_printed() -> str:
+            if as_json:
+                return document(est, known, written)
+            return summary(est, known, ran.stored or written)
+
+        text = write_files(contents, what_is_printed)
     print(text)
     if not as_json:
         for path in contents:

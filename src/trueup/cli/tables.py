@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
@@ -36,13 +37,31 @@ BATCH = 1 << 16
 DIGITS = 15
 
 
-def write_files(contents: Mapping[Path, Any]) -> None:
-    """Write tables (pyarrow, for .json any object, or a function that writes to a path) to files, all or none."""
-    with output_set(contents) as names:
-        for path, content in contents.items():
-            with errors_name(path):
-                write = _write_itself if callable(content) else _WRITERS[path.suffix.lower()]
-                write(content, names[path])
+def write_files(contents: Mapping[Path, Any], meanwhile: Callable[[], str] = str) -> str:
+    """Write tables (pyarrow, for .json any object, or a function that writes to a path) to files, all or none.
+
+    `meanwhile` is called beside the Parquet tables, which need no interpreter, and before everything else is written;
+    what it returns is returned. Where it fails, no file is written.
+    """
+
+    def write(path: Path) -> None:
+        content = contents[path]
+        with errors_name(path):
+            write = _write_itself if callable(content) else _WRITERS[path.suffix.lower()]
+            write(content, names[path])
+
+    def is_quiet(path: Path) -> bool:
+        return path.suffix.lower() == ".parquet" and not callable(contents[path])
+
+    with output_set(contents) as names, ThreadPoolExecutor(1) as pool:
+        quiet = [pool.submit(write, path) for path in contents if is_quiet(path)]
+        result = meanwhile()
+        for each in quiet:
+            each.result()
+        for path in contents:
+            if not is_quiet(path):
+                write(path)
+    return result
 
 
 def result_rows(est: Estimate, part: str) -> Any:
