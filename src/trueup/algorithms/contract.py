@@ -155,10 +155,6 @@ class Algorithm:
         """Return what the workers are learned from. The default: the answers as they are."""
         return Training(engine, facts)
 
-    def select(self, training: Training, state: State) -> State:
-        """Return the state after an update that saw all answers, where `prepare` gave a sample."""
-        return state
-
     def truths(self, block: Block, state: State) -> Floats:
         """Return the truth of each question, relative to its centre, given the state of its workers."""
         weight, total = block.weigh(state["weight"])

@@ -8,9 +8,6 @@ Each version has a log marginal likelihood, from which the price of what was lea
 their truths are averaged with the likelihoods as weights. Alike normal workers thus give the mean, unequal ones
 inverse-variance weights without their biases, and absurd answers are ignored instead of averaged in.
 
-Of a large problem the first updates look at a sample of the questions. Where the likelihood clearly rules out one of
-the last two versions, the last updates leave it out: its weight would be 0.
-
 Numbers are in units of the typical spread of the answers, `1.4826 median |x_ij - median_j| sqrt(k_j/(k_j - 1))`.
 """
 
@@ -23,7 +20,7 @@ import numpy as np
 
 from trueup.algorithms.answer_spread import panel_spreads
 from trueup.algorithms.contract import Algorithm, State, Training
-from trueup.algorithms.noise_models import Fit, NoiseModel, in_units, mean_model
+from trueup.algorithms.noise_models import NoiseModel, in_units, mean_model
 from trueup.algorithms.worker_learning import Learned, WorkerLearning
 from trueup.answers.cut import pieces_of
 from trueup.core.arrays import segment_sum
@@ -50,10 +47,6 @@ KEPT = {
 HEAVY_PRICE = 1.0
 #: Versions with less than this share of the weight of the best are left out.
 NEGLIGIBLE = 1e-9
-#: Updates after which versions are compared: one is left out where the lead of the other exceeds so many standard
-#: errors, plus so many times what the last update changed, plus so much for each worker.
-LOOKS = (6, 7)
-SURE, DRIFT, SLACK = 6.0, 5.0, 1.0
 #: Degrees of freedom of the variances, for each answer beyond the first of a question.
 FREEDOM_SHARE = 0.6
 #: Seed for the sample of questions of a very large problem.
@@ -115,29 +108,26 @@ class Native(Algorithm):
             "unit": unit,
             **Learned.begin(pool).vectors(NORMAL),
             **Learned.begin(np.minimum(pool, 1.0)).vectors(HEAVY),
-            **{name + "used": np.ones(facts.n_workers) for name in (NORMAL, HEAVY)},
         }
         return State(facts, values)
 
     def iterate(self, block: Block, state: State) -> tuple[Floats, Floats]:
-        """Return the truths of the last model in use and the tallies of both, in one pass."""
+        """Return the truths with heavy tails and the tallies of both models, in one pass."""
         models, truths = _models(state), []
-        sums = np.zeros((2, ROWS, block.n_workers))
+        sums = np.zeros((ROWS * len(models), block.n_workers))
         for piece in pieces_of(block):
-            for row, name in enumerate((NORMAL, HEAVY)):
-                if name in models:
-                    fit = models[name].fit(piece)
-                    sums[row] += models[name].tally(piece, fit)
-            truths.append(fit.t)
-        return np.concatenate(truths), sums.reshape(2 * ROWS, -1)
+            fits = [model.fit(piece) for model in models]
+            tallies = [model.tally(piece, fit) for model, fit in zip(models, fits, strict=True)]
+            sums += np.concatenate(tallies)
+            truths.append(fits[-1].t)
+        return np.concatenate(truths), sums
 
     def update(self, state: State, sums: Floats) -> State:
         values: dict[str, Floats] = {}
         for number, (name, learning) in enumerate(self._learnings(state.facts)):
             rows = sums[ROWS * number : ROWS * (number + 1)]
-            if _in_use(state, name):
-                learned = Learned.from_vectors(state.values, name)
-                values |= learning.update(learned, rows, state.step).vectors(name)
+            learned = learning.update(Learned.from_vectors(state.values, name), rows, state.step)
+            values |= learned.vectors(name)
         return state.replace(**values)
 
     def _learnings(self, facts: Facts) -> tuple[tuple[str, WorkerLearning], ...]:
@@ -146,55 +136,15 @@ class Native(Algorithm):
             (HEAVY, WorkerLearning(facts, heavy=True, biases=self.biases)),
         )
 
-    def select(self, training: Training, state: State) -> State:
-        """Leave out the version that the likelihood rules out once the workers are nearly known.
-
-        The lead of a version is computed from the sample. It must be beyond what the sample leaves open and what the
-        updates to come may change, as far as the last one and the number of workers tell.
-        """
-        sample, facts = training.sample, training.facts
-        if state.step not in LOOKS or sample is None:
-            return state
-
-        def compare(block: Block, kept: Kept) -> Visit:
-            part = block.part(sample.inside(block, kept))
-            models = _models(state.of(part))
-            likelihood = {
-                name: [model.evidence(each, model.fit(each))[1] for each in pieces_of(part)]
-                for name, model in models.items()
-            }
-            lead = np.concatenate(likelihood[HEAVY]) - np.concatenate(likelihood[NORMAL])
-            lead *= part.informative
-            rows = (lead, lead**2, part.informative, part.informative * (part.counts - 1.0))
-            return Visit(
-                panel_sums=np.stack([segment_sum(row, part.panel_questions) for row in rows])
-            )
-
-        lead, square, count, overlap = training.engine.sweep(compare, reads=sample.reads).panel_sums
-        times = facts.overlap / np.maximum(overlap, 1.0)
-        error = times * np.sqrt(np.maximum(square - lead**2 / np.maximum(count, 1.0), 0.0))
-        lead = times * lead - HEAVY_PRICE
-        for sign, (name, learning) in zip((-1.0, 1.0), self._learnings(facts), strict=True):
-            lead += sign * learning.price(Learned.from_vectors(state.values, name))
-        if state.step == LOOKS[0]:
-            return state.replace(lead=facts.spread(lead))
-        step = np.abs(lead - facts.of_panels(state["lead"]))
-        margin = SURE * error + DRIFT * step + SLACK * facts.n_workers
-        return state.replace(
-            **{
-                NORMAL + "used": facts.spread(np.where(lead > margin, 0.0, 1.0)),
-                HEAVY + "used": facts.spread(np.where(lead < -margin, 0.0, 1.0)),
-            }
-        )
-
     def conclude(self, engine: Engine, state: State) -> State:
         """Compute the truths of all versions, weigh them by likelihood, and let the engine keep their average."""
         facts = state.facts
 
         def fit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
-            found = _all_versions(block, state.of(block))
-            nothing = np.zeros(block.n_questions)
-            levels = [found.pop(name, nothing) for name in (MEAN, NORMAL, HEAVY)]
+            local = state.of(block)
+            parts = [_versions(piece, local) for piece in pieces_of(block)]
+            found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            levels = [found.pop(name) for name in (MEAN, NORMAL, HEAVY)]
             sums = [segment_sum(row * block.informative, block.panel_questions) for row in levels]
             return Visit(panel_sums=np.stack(sums), questions=found)
 
@@ -209,8 +159,6 @@ class Native(Algorithm):
             shift[number] = learning.shift(learned)
         likelihood[2] -= HEAVY_PRICE
         active = (facts.pool > 0) & np.isfinite(likelihood).all(axis=0)
-        for number, name in enumerate((NORMAL, HEAVY), start=1):
-            likelihood[number] += 0.0 if _in_use(state, name) else -np.inf
         likelihood = np.where(active, likelihood, [[0.0], [-np.inf], [-np.inf]])
         weight, evidence = _weights(likelihood)
         self._average(engine, facts, weight, state["unit"])
@@ -273,12 +221,10 @@ class Native(Algorithm):
         """Return the truths relative to the centre of their question, given the final state."""
         unit = _of_question(block, state["unit"])
         scaled = in_units(block, block.median, unit)
-        total = np.zeros(block.n_questions)
-        fits: dict[str, Fit] = {}
-        fits[MEAN] = mean_model(scaled, _of_question(block, state["pool"]))[0]
-        for name, model in _models(state).items():
-            fits[name] = model.evidence(scaled, model.fit(scaled))[0]
-        for name, fit in fits.items():
+        total, fits = np.zeros(block.n_questions), []
+        fits.append(mean_model(scaled, _of_question(block, state["pool"]))[0])
+        fits += [model.evidence(scaled, model.fit(scaled))[0] for model in _models(state)]
+        for name, fit in zip((MEAN, NORMAL, HEAVY), fits, strict=True):
             total += _of_question(block, state[name + "weight"]) * fit.t
         return block.median + unit * total
 
@@ -287,7 +233,7 @@ class Native(Algorithm):
         scaled = in_units(block, block.median, _of_question(block, state["unit"]))
         equal = block.answer_weights(np.ones(block.n_workers))
         share = equal * state[MEAN + "weight"].take(block.workers)
-        for name, model in _models(state).items():
+        for name, model in zip((NORMAL, HEAVY), _models(state), strict=True):
             weight = state[name + "weight"].take(block.workers)
             if weight.any():
                 share += weight * model.shares(scaled, model.fit(scaled))
@@ -317,19 +263,13 @@ def _with_sample(engine: Engine, facts: Facts) -> Training:
     return Training(engine, facts, sample, sampled)
 
 
-def _all_versions(block: Block, state: State) -> dict[str, Floats]:
-    """Return truth, variance and log marginal likelihood of each question in all versions, given the workers."""
-    parts = [_versions(piece, state) for piece in pieces_of(block)]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def _versions(block: Block, state: State) -> dict[str, Floats]:
-    """Return the same for a piece of a block."""
+    """Return truth, variance and log marginal likelihood of each question in all versions, given the workers."""
     median = block.median
     scaled = in_units(block, median, _of_question(block, state["unit"]))
     fit, likelihood = mean_model(scaled, _of_question(block, state["pool"]))
     found = {vectors.MEDIAN: median, **_kept(MEAN, fit.t, fit.v), MEAN: likelihood}
-    for name, model in _models(state).items():
+    for name, model in zip((NORMAL, HEAVY), _models(state), strict=True):
         rough = model.fit(scaled)
         shares = model.shares(scaled, rough)
         shares *= shares
@@ -344,17 +284,12 @@ def _kept(name: str, t: Floats, v: Floats) -> dict[str, Floats]:
     return {truth: t, variance: v}
 
 
-def _models(state: State) -> dict[str, NoiseModel]:
-    """Return the models that a sample has not ruled out."""
-    return {
-        name: NoiseModel(name == HEAVY, state[name + "variance"], state[name + "bias"])
+def _models(state: State) -> tuple[NoiseModel, NoiseModel]:
+    normal, heavy = (
+        NoiseModel(name == HEAVY, state[name + "variance"], state[name + "bias"])
         for name in (NORMAL, HEAVY)
-        if _in_use(state, name)
-    }
-
-
-def _in_use(state: State, name: str) -> bool:
-    return bool(state[name + "used"].all())
+    )
+    return normal, heavy
 
 
 def _of_question(block: Block, per_worker: Floats) -> Floats:

@@ -113,8 +113,6 @@ def fit_workers(
                 callback(step + 1, float(moved.max()))
         has_previous = watched
         before, state = state, _freeze(state, new, active)
-        if training.sample is not None:
-            state = algorithm.select(training, state)
         iterations = iterations + active
         if algorithm.truth_free:
             active = active & ((moved > tol) | (tol == 0.0))
