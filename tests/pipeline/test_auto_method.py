@@ -14,7 +14,15 @@ from trueup import Answers
 from trueup.algorithms import CRH, run
 from trueup.algorithms.registry import find
 from trueup.answers.panels import folds
-from trueup.pipeline.auto_method import CANDIDATES, FOLDS, SPLITS, choose, held_out, winsorised
+from trueup.pipeline.auto_method import (
+    CANDIDATES,
+    FOLDS,
+    LEAST,
+    SPLITS,
+    choose,
+    held_out,
+    winsorised,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -297,3 +305,57 @@ def test_rounding_does_not_decide_whether_a_gain_on_one_question_is_clear() -> N
         columns = dict(zip(("question", "worker", "answer"), zip(*order, strict=True), strict=True))
         methods.add(trueup.estimate(columns, bias=True).diagnosis.method)
     assert methods == {"native"}
+
+
+def many_questions(sd: Floats, shared: Floats, each: int) -> Answers:
+    """Answers of workers with these standard deviations, of whose error variance a share is the same for all."""
+    rng = np.random.default_rng(2)
+    m, n = LEAST, len(sd)
+    theta, common = rng.normal(0.0, 3.0, m), rng.normal(size=m)
+    question, worker = np.repeat(np.arange(m), each), np.tile(np.arange(each), m)
+    worker = (worker * (n // each) + question) % n
+    error = np.sqrt(shared)[worker] * common[question]
+    error += np.sqrt(1.0 - shared[worker]) * rng.normal(size=m * each)
+    answer = theta[question] + sd[worker] * error
+    return Answers.of({"question": question, "worker": worker, "answer": answer})
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return where the number of folds of every comparison to come is noted."""
+    tried: list[int] = []
+
+    def noting(answers: Answers, *rest: Any, **more: Any) -> Any:
+        split = folds(answers, *rest, **more)
+        tried.append(split.training.n_panels)
+        return split
+
+    monkeypatch.setattr("trueup.pipeline.auto_method.folds", noting)
+    return tried
+
+
+def test_one_fold_of_many_workers_decides_about_many_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sd = np.exp(np.random.default_rng(1).normal(0.0, 0.7, 200))
+    answers = many_questions(sd, np.zeros(200), 5)
+    tried = counted(monkeypatch)
+    found = choose(answers)
+    assert tried == [1]
+    assert CANDIDATES[int(found.chosen[0])] == "native"
+    monkeypatch.setattr("trueup.pipeline.auto_method.DECISIVE", (5.0, np.inf))
+    assert choose(answers).chosen == found.chosen
+    assert sorted(tried) == [1, 1, FOLDS, FOLDS]
+
+
+def test_a_fold_of_few_workers_does_not_decide_however_many_questions_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two of five workers err together: the fold with one of them prefers the mean, all folds together do not."""
+    chosen = set()
+    for order in ([0, 1, 2, 3, 4], [0, 1, 3, 2, 4], [3, 0, 1, 2, 4]):
+        sd = np.array([0.5, 0.5, 0.5, 1.6, 1.6])[order]
+        answers = many_questions(sd, np.array([0, 0, 0, 0.45, 0.45])[order], 5)
+        tried = counted(monkeypatch)
+        chosen.add(CANDIDATES[int(choose(answers).chosen[0])])
+        assert sorted(tried) == [1, FOLDS, FOLDS]
+    assert chosen == {"native"}

@@ -7,7 +7,8 @@ and count only where at least three other answers to the question are left: from
 
 The choice must not depend on the luck of one split, nor on how the workers are numbered: several splits are drawn over
 the sorted ids, and with d the mean over splits of the difference in loss and se that of its standard error (questions
-being independent), the mean takes over where d > se/2. Of a large problem one fold is enough where |d| > 5 se.
+being independent), the mean takes over where d > se/2. Of a large problem one fold is enough where |d| is clear: beyond
+five standard errors with questions as independent, and beyond three with workers as independent, who are the fewer.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ CANDIDATES: tuple[str, ...] = ("native", "mean")
 FOLDS = 5
 #: Random splits of the workers into folds, and those of a large problem, where the draw hardly matters.
 SPLITS, FEW_SPLITS = 4, 2
-#: Of a large problem so many folds are tried first; they decide where all differences exceed so many standard errors.
-FIRST_FOLDS, DECISIVE = 1, 5.0
+#: Of a large problem so many folds are tried first; they decide where all differences exceed so many standard errors,
+#: those over questions and those over workers.
+FIRST_FOLDS, DECISIVE = 1, (5.0, 3.0)
 #: Workers below which nothing can be held out, and answers to a question that must be left for it to count.
 FEWEST_WORKERS, FEWEST_LEFT = 3, 3
 #: A candidate is clearly better beyond this many standard errors.
@@ -134,11 +136,12 @@ def choose(
     # In units of the largest answer squared, so that squares of losses stay numbers.
     unit = segment_max(np.abs(answers.values), answers.indptr[answers.panel_questions]) ** 2
     unit = np.where(unit > 0, unit, 1.0)
-    each_unit = unit[answers.question_panel]
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    each_unit = unit[answers.question_panel][question]
     load_libraries()
 
     def losses_of(draw: int, threads: int | None = 1, most: int | None = None) -> list[Floats]:
-        """Return the loss of each candidate on each question, for one split or some of its folds."""
+        """Return the loss of each candidate on each answer, for one split or some of its folds."""
         split, losses = folds(answers, FOLDS, seed=seed, draw=draw, most=most), []
         for algorithm in algorithms:
             rough = max(tol, ROUGH)
@@ -147,26 +150,34 @@ def choose(
                     algorithm, split.training, max_iter=max_iter, tol=rough, threads=threads
                 )
             except TrueupError:
-                losses.append(np.full(answers.n_questions, np.inf))  # it cannot be run
+                losses.append(np.full(answers.n_answers, np.inf))  # it cannot be run
                 continue
-            loss = held_out(answers, split, aggregate.offset, target, FEWEST_LEFT)
+            loss = squared_errors(answers, split, aggregate.offset, target, FEWEST_LEFT)
             losses.append(loss / each_unit)
         return losses
 
     losses, errors = np.zeros((2, len(algorithms), panels))
 
     def add(found: list[Floats]) -> None:
-        for candidate, loss in enumerate(found):
+        by_question = [np.bincount(question, each, answers.n_questions) for each in found]
+        for candidate, loss in enumerate(by_question):
             losses[candidate] += segment_sum(loss, answers.panel_questions)
-            gap = np.where(np.isfinite(loss), found[0] - loss, 0.0)
+            gap = np.where(np.isfinite(loss), by_question[0] - loss, 0.0)
             errors[candidate] += np.sqrt(segment_sum(gap**2, answers.panel_questions))
 
-    if is_large:
-        add(losses_of(0, threads, FIRST_FOLDS))
-    if is_large and (np.abs(losses[0] - losses[1:]) > DECISIVE * errors[1:]).all():
+    def is_decisive(first: list[Floats]) -> bool:
+        for other in first[1:]:
+            for clusters, most in zip((question, answers.workers), DECISIVE, strict=True):
+                gap = np.bincount(clusters, first[0] - other)
+                if not abs(gap.sum()) > most * np.sqrt((gap**2).sum()):
+                    return False
+        return True
+
+    first = losses_of(0, threads, FIRST_FOLDS) if is_large else []
+    if is_large and is_decisive(first):
         splits = 1
+        add(first)
     else:
-        losses[:], errors[:] = 0.0, 0.0
         # The products leave the interpreter: splits run side by side where there are processors for it.
         with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
             for number, found in enumerate(pool.map(losses_of, range(splits)), start=1):
@@ -215,7 +226,16 @@ def winsorised(answers: Answers) -> Floats:
 def held_out(
     answers: Answers, split: Folds, x: Floats, target: Floats, fewest_left: int = 1
 ) -> Floats:
-    """Return for each question the sum of squared errors of its held-out answers.
+    """Return for each question the sum of squared errors of its held-out answers, see `squared_errors`."""
+    question = np.repeat(np.arange(answers.n_questions), answers.counts)
+    errors = squared_errors(answers, split, x, target, fewest_left)
+    return np.bincount(question, errors, answers.n_questions).astype(np.float64, copy=False)
+
+
+def squared_errors(
+    answers: Answers, split: Folds, x: Floats, target: Floats, fewest_left: int = 1
+) -> Floats:
+    """Return the squared error of each held-out answer, 0 for those that do not count.
 
     `x` are truths of the training questions relative to their centre; answers count only where at least `fewest_left`
     others of their question are outside their fold.
@@ -227,4 +247,4 @@ def held_out(
     question = np.repeat(np.arange(m), answers.counts)
     error = predicted[split.of_worker[answers.workers], question] - target
     error = np.where(np.isnan(error), 0.0, error)
-    return np.bincount(question, error * error, minlength=m).astype(np.float64, copy=False)
+    return error * error
