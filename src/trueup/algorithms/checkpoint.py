@@ -48,7 +48,9 @@ class CheckpointStore:
         digest = sha256(repr((algorithm, max_iter, tol)).encode())
         for field in fields(facts):
             value = getattr(facts, field.name)
-            digest.update(f"{field.name}:".encode() + np.asarray(value).tobytes())
+            # What is no array has no bytes but an address, which is another one in every process.
+            content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            digest.update(f"{field.name}:".encode() + content)
         return cls(engine.journal, digest.hexdigest()[:32])
 
     def load(self) -> Checkpoint | None:

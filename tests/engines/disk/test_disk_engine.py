@@ -13,6 +13,7 @@ import pytest
 from answers_on_disk import ingest, laid_out, table, write
 from processes import begin
 from trueup import Answers
+from trueup.algorithms import find, run
 from trueup.answers.dense_block import CompleteBlock
 from trueup.engines.disk import DiskEngine
 from trueup.engines.disk.checkpoint import DiskJournal
@@ -337,6 +338,35 @@ def test_a_pass_that_is_killed_leaves_the_old_vectors(tmp_path: Path) -> None:
         assert (left == 1.0).all()
         engine.keep("x", np.zeros(stored.n_questions))
     assert not list(work.glob("vectors/*.new"))
+
+
+ROUNDS = """
+import os, signal
+from trueup.algorithms import find, run
+from trueup.engines.disk import DiskEngine
+from trueup.engines.disk.intake import ingest
+def dies(step, moved):
+    if step == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+with ingest(source, work) as stored:
+    run(find("crh"), DiskEngine(stored), tol=0.0, callback=dies)
+"""
+
+
+def test_rounds_that_another_process_finished_are_not_done_again(tmp_path: Path) -> None:
+    path, work = write(table(900, questions=150), tmp_path / "a.parquet"), tmp_path / "work"
+    done = begin(exec, ROUNDS, {"source": path, "work": work}).end()
+    assert done.code == -signal.SIGKILL, done
+    steps: list[int] = []
+    with ingest(path, work) as stored:
+        engine = DiskEngine(stored)
+        found = run(find("crh"), engine, tol=0.0, callback=lambda step, _: steps.append(step))
+        assert steps[0] == 4
+        assert engine.journal is not None
+        engine.journal.clear()
+        expected = run(find("crh"), engine, tol=0.0)
+    assert found.iterations.tolist() == expected.iterations.tolist() == [14]
+    np.testing.assert_allclose(found.x, expected.x, rtol=1e-12)
 
 
 def test_vectors_on_a_full_disk(
