@@ -138,10 +138,25 @@ def test_two_splits_decide_about_many_questions_where_they_are_clear(
     assert tried[-1] == 8
     assert prior.model.tolist() == full.model.tolist()
     np.testing.assert_array_equal(prior.posterior(x, v).mean, full.posterior(x, v).mean)
+    monkeypatch.setattr("trueup.shrinkage.adaptive.MANY", m)
     # Groups and covariates compete with a mixture: then all splits are used at once.
     Adaptive().fit(x, v, halves=halves, groups=np.arange(m) % 2)
     assert tried[-1] == 8
     assert tried.count(2) == 1
+
+
+def test_a_panel_beside_a_large_one_is_tried_as_if_it_were_alone() -> None:
+    rng = np.random.default_rng(5)
+    small = panel(rng.choice([-4.0, 4.0], 400) + 0.1 * rng.normal(size=400), 5)
+    large = panel(rng.normal(size=10_000), 5)
+    alone = Adaptive().fit(small[0], small[1], halves=small[2])
+    x, v = (np.append(one, other) for one, other in zip(small[:2], large[:2], strict=True))
+    halves = Halves(
+        np.append(small[2].x, large[2].x, axis=2), np.append(small[2].v, large[2].v, axis=2)
+    )
+    both = Adaptive().fit(x, v, panels=np.array([0, 400, 10_400]), halves=halves)
+    assert both.gain[0] == pytest.approx(alone.gain[0], rel=1e-9)
+    assert both.z[0] == pytest.approx(alone.z[0], rel=1e-9)
 
 
 def plain_score(halves: Halves, chosen_on: tuple[Floats, Floats]) -> tuple[float, float]:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from trueup.shrinkage.holdout import HoldoutScore
 
 BEYOND_CHANCE = 1.5  # standard errors of the gain
-#: Of many questions so many splits are tried first; they decide alone where the gain exceeds so many standard errors.
+#: Of many questions of one panel so many splits are tried first; they decide alone where the gain exceeds so many
+#: standard errors.
 FIRST_SPLITS, DECISIVE = 2, 6.0
 #: Alternatives besides mixtures, in the order in which they are tried.
 ALTERNATIVES: dict[str, type[GroupPriors | GroupMeans | Regression]] = {
@@ -109,7 +110,7 @@ def _try_all(
     more = data.groups is not None or data.covariates is not None
     panels = np.flatnonzero(usable & ((preferred.kind != ONE_NORMAL) | more))
     candidates: list[tuple[HoldoutScore, Callable[[Ints], list[Alternative]]]] = []
-    if len(panels) == 1 and not more and len(data.x) >= MANY:
+    if len(panels) == len(usable) == 1 and not more and len(data.x) >= MANY:
         trial = HoldoutTrial.of(halves.first(FIRST_SPLITS), data, panels)
         if trial is not None:
             score = trial.score(trial.mixtures(preferred))
