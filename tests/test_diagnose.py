@@ -139,6 +139,12 @@ def test_what_cannot_be_known_is_said(x: object) -> None:
     assert "Not known" in str(found)
 
 
+def test_resamples_without_a_spread_leave_the_condition_out() -> None:
+    # Where the worker who differs is not drawn, all aggregates are equal.
+    x = [[0.25] * 4, [0.0] * 4, [0.0] * 4, [0.0, 0.0, 0.0, 0.25]]
+    assert trueup.diagnose(x).condition is None
+
+
 def test_panels_are_refused_as_a_whole() -> None:
     with pytest.raises(TrueupError, match="panels"):
         diagnose_all(trueup.simulate(panels=2).answers)

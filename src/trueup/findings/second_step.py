@@ -187,4 +187,7 @@ def _condition(
     x[drawn.question_panel, source] = resampled.offset
     if 1.0 - drawn.n_questions / x.size > MOST_MISSING or not (psi > 0).all():
         return None
-    return condition_from_bootstrap(x + answers.centre, psi)
+    try:
+        return condition_from_bootstrap(x + answers.centre, psi)
+    except TrueupError:  # in a resample all questions have the same aggregate
+        return None
