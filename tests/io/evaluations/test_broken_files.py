@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,6 +91,22 @@ def test_archives_that_were_cut_or_damaged(tmp_path: Path, zstd: bool) -> None:
         changed[place] ^= 0x55
         path.write_bytes(changed)
         settled(path)
+
+
+@pytest.mark.parametrize("zstd", [False, True])
+def test_an_archive_that_needs_a_password_says_so(tmp_path: Path, zstd: bool) -> None:
+    if zstd:
+        pytest.importorskip("pyarrow")
+    path = files.write_archive(tmp_path / "log.eval", files.inspect_log(), zstd=zstd)
+    with zipfile.ZipFile(path) as archive:
+        start = archive.start_dir
+    content = bytearray(path.read_bytes())
+    while (start := content.find(b"PK\1\2", start)) >= 0:  # each entry of the table of contents
+        content[start + 8] |= 1
+        start += 4
+    path.write_bytes(content)
+    with pytest.raises(TrueupError, match=r"log\.eval.*needs a password"):
+        read_file(path)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

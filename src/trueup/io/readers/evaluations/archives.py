@@ -23,6 +23,7 @@ ZSTD = 93
 # Bytes of the header in front of a member; two numbers at its end tell how long its name and extra field are.
 _LOCAL_HEADER, _LENGTHS = 30, "<HH"
 _DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error, struct.error, ValueError, NotImplementedError)
+_ENCRYPTED = 0x1
 
 
 class Archive:
@@ -45,6 +46,8 @@ class Archive:
         """
         entry = self._zip.getinfo(name)
         check_bytes(entry.file_size, "unpacks to")
+        if entry.flag_bits & _ENCRYPTED:
+            raise AnswersError("cannot be read: it needs a password. Write it without one.")
         try:
             if entry.compress_type != ZSTD:
                 return self._zip.read(entry)
