@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+import os
+import socket
+import stat
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import trueup
+from trueup.errors import TrueupError
 from trueup.io.atomic import atomic_write, errors_name
 
 if TYPE_CHECKING:
@@ -34,6 +39,33 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
         temporary.write_text("new")
     assert link.is_symlink()
     assert (tmp_path / "real.html").read_text() == "new"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+@pytest.mark.parametrize("what", ["save", "report"])
+def test_what_is_no_plain_file_is_not_replaced(
+    what: str, kind: str, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    monkeypatch.chdir(tmp_path)  # a socket's name must be short
+    if kind == "pipe":
+        os.mkfifo("special")
+    else:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind("special")
+    before = (tmp_path / "special").stat()
+    path = tmp_path / ("link" if linked else "special")
+    if linked:
+        path.symlink_to("special")
+    est: Any = trueup.estimate(trueup.simulate(seed=1).answers, "mean")
+    with pytest.raises(TrueupError, match="is no plain file"):
+        getattr(est, what)(path)
+    after = (tmp_path / "special").stat()
+    assert not stat.S_ISREG(after.st_mode)
+    assert after.st_ino == before.st_ino
+    assert {each.name for each in tmp_path.iterdir()} == {"special", path.name}
 
 
 def test_a_folder_appears_at_once_or_not_at_all(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trueup.errors import TrueupError, quoted
 from trueup.io.leftovers import own_path, remove
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def atomic_write(path: str | os.PathLike[str], temporary: Path | None = None) ->
     ...     print([file.name for file in Path(folder).iterdir()])
     ['note.txt']
     """
-    target = Path(os.path.realpath(path))
+    target = plain_target(path)
     if temporary is None:
         temporary = own_path(target.parent)
     try:
@@ -50,6 +51,27 @@ def atomic_write(path: str | os.PathLike[str], temporary: Path | None = None) ->
     except BaseException:
         remove(temporary)
         raise
+
+
+def plain_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file behind a path, which may be a link.
+
+    Raises
+    ------
+    TrueupError
+        When it is a device, a pipe or a socket: a renamed file would take its place.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:  # a NUL byte
+        raise TrueupError(f"{quoted(os.fspath(path))} cannot be written ({error}).") from error
+    with errors_name(path):
+        special = target.exists() and not (target.is_file() or target.is_dir())
+    if special:
+        raise TrueupError(
+            f"{quoted(os.fspath(path))} is no plain file.", remedy="Choose another name."
+        )
+    return target
 
 
 def begin_private(target: Path, temporary: Path) -> None:

@@ -18,8 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import TrueupError, quoted
-from trueup.io.atomic import atomic_write, begin_private, errors_name, keep_permissions
+from trueup.io.atomic import (
+    atomic_write,
+    begin_private,
+    errors_name,
+    keep_permissions,
+    plain_target,
+)
 from trueup.io.leftovers import TOGETHER, UNFINISHED, dead, own_path, remove
 
 if TYPE_CHECKING:
@@ -44,7 +49,7 @@ def output_set(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
     ...     print(sorted(file.name for file in Path(folder).iterdir()))
     ['a.csv', 'b.csv']
     """
-    targets = {path: _target(path) for path in paths}
+    targets = {path: plain_target(path) for path in paths}
     for folder in {target.parent for target in targets.values()}:
         finish_interrupted(folder)
     names = {path: own_path(target.parent) for path, target in targets.items()}
@@ -63,14 +68,6 @@ def output_set(paths: Iterable[Path]) -> Iterator[dict[Path, Path]]:
         raise
     moves = [_Move(names[path], target, _stamp(target)) for path, target in targets.items()]
     _Set.of(moves).take_names()
-
-
-def _target(path: Path) -> Path:
-    """Return the file behind a path, which may be a link."""
-    try:
-        return Path(os.path.realpath(path))
-    except ValueError as error:  # a NUL byte
-        raise TrueupError(f"{quoted(str(path))} cannot be written ({error}).") from error
 
 
 def finish_interrupted(folder: Path) -> None:
