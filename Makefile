@@ -15,7 +15,7 @@ JOBS ?= auto
 # More arguments for pytest, for instance PYTEST_ARGS="-k shrink -x".
 PYTEST_ARGS ?=
 # Benchmarks to run, and their arguments, for instance BENCH=growth BENCH_ARGS=--quick.
-BENCH ?= first_step native second_step alternatives parts peers growth update rank condensed spark_overhead
+BENCH ?= first_step native second_step alternatives parts peers growth update rank shortcuts spark_overhead
 BENCH_ARGS ?=
 
 # For instance FUZZ_ARGS="--minutes 1", MUTATIONS_ARGS="--only gold".

@@ -157,13 +157,14 @@ def draw(name: str, chart: Any) -> str:
 
 
 def machine(*packages: str) -> str:
-    """Describe the machine and the versions of some packages in a line."""
+    """Return the date, the machine and the versions of some packages in a line."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
         found = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = found[0].split(":", 1)[1].strip() if found else model
-    words = [model, f"{os.cpu_count()} processors", platform.system()]
+    today = time.strftime("%Y-%m-%d")
+    words = [today, model, f"{os.cpu_count()} processors", platform.system()]
     words.append(f"Python {platform.python_version()}")
     for package in packages:
         try:

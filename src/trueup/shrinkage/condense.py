@@ -7,7 +7,7 @@ and u lie close together are replaced by four points with the same number, means
 
 a rule of the third degree (Stroud, *Approximate Calculation of Multiple Integrals*, 1971): what it leaves out is of the
 fourth order in the size of a cell. Cells are a third of a standard error wide, and 50,000 questions become about 1,500
-points. Estimates move by less than a thousandth of their standard error (`benchmarks/condensed.py` prints it).
+points. Estimates move by less than a thousandth of their standard error (`benchmarks/shortcuts.py` prints it).
 """
 
 from __future__ import annotations
