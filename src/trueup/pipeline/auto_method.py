@@ -159,7 +159,7 @@ def choose(
     losses, errors = np.zeros((2, len(algorithms), panels))
 
     def add(found: list[Floats]) -> None:
-        by_question = [np.bincount(question, each, answers.n_questions) for each in found]
+        by_question = [_sums(question, each, answers.n_questions) for each in found]
         for candidate, loss in enumerate(by_question):
             losses[candidate] += segment_sum(loss, answers.panel_questions)
             gap = np.where(np.isfinite(loss), by_question[0] - loss, 0.0)
@@ -229,7 +229,12 @@ def held_out(
     """Return for each question the sum of squared errors of its held-out answers, see `squared_errors`."""
     question = np.repeat(np.arange(answers.n_questions), answers.counts)
     errors = squared_errors(answers, split, x, target, fewest_left)
-    return np.bincount(question, errors, answers.n_questions).astype(np.float64, copy=False)
+    return _sums(question, errors, answers.n_questions)
+
+
+def _sums(group: Ints, values: Floats, n_groups: int) -> Floats:
+    # Without any answer `bincount` gives whole numbers.
+    return np.bincount(group, values, n_groups).astype(np.float64, copy=False)
 
 
 def squared_errors(
