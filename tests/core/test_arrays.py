@@ -23,6 +23,7 @@ from trueup.core.arrays import (
     segment_max,
     segment_median,
     segment_sum,
+    sort_in_place,
 )
 
 if TYPE_CHECKING:
@@ -132,3 +133,12 @@ def test_median_of_a_long_segment_is_found_with_and_without_sorting(
     expected = values[order][np.argmax(running >= 0.5 * running[-1] * (1 - 1e-12))]
     assert segment_median(values, weights, ends)[0] == expected
     assert segment_median(values, np.zeros(size), ends).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 40, 41])
+def test_numbers_are_sorted_in_parts(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    numbers = np.random.default_rng(length).integers(-9, 9, length)
+    expected = sorted(numbers.tolist())
+    sort_in_place(numbers, piece=3)
+    assert numbers.tolist() == expected

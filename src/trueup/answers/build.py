@@ -19,6 +19,7 @@ from trueup.core.arrays import (
     narrow,
     offsets,
     segment_sum,
+    sort_in_place,
 )
 from trueup.core.parameters import LARGEST, SMALLEST, usable_variances
 from trueup.errors import AnswersError, first_rows, marked_rows, quoted
@@ -227,7 +228,7 @@ class Sort:
             key[here] = part | np.arange(here.start, here.stop)
 
         in_pieces(pack, rows)
-        key.sort()
+        sort_in_place(key)
         ordered = np.empty(rows, dtype=index_type(n))
         again = np.empty(rows - 1, dtype=bool)
 
