@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trueup.answers.answers import Answers
     from trueup.answers.block import Block
     from trueup.core.arrays import Floats
-    from trueup.engines.protocol import Engine
+    from trueup.engines.protocol import Engine, Kept
     from trueup.variance.worker_noise import WorkerNoise
 
 #: Workers up to which one pass over the answers serves all updates.
@@ -102,10 +102,11 @@ def _residuals(engine: Engine, weight: Floats) -> Callable[[Floats], tuple[Float
     one pass computes r and C, and an update needs no pass over the answers; with many, C would be too large.
     """
 
-    def visit(block: Block, shifted: Floats) -> Visit:
+    def begin(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+        """Sum residuals and shares without biases; with few workers C, too."""
         workers, inside = block.worker_slice, block.informative
         total = block.total_weight(weight[workers])
-        t = block.weighted_values(weight[workers]) - block.total_weight(shifted[workers])
+        t = block.weighted_values(weight[workers])
         rest = block.by_worker(block.weighted, inside)
         rest -= block.by_worker(block.precision, inside * t / total)
         sums = np.stack([rest, block.by_worker(block.precision, inside / total)])
@@ -122,16 +123,20 @@ def _residuals(engine: Engine, weight: Floats) -> Callable[[Floats], tuple[Float
     from scipy.sparse import csr_array
 
     few = engine.problem.n_panels == 1 and engine.n_workers <= FEW_WORKERS
-    if not few:
+    start, own, *coupling = engine.sweep(begin).sums
+    if few:
+        matrix = np.array(coupling)
+        return lambda shifted: (start + shifted @ matrix, own)
 
-        def turn(shifted: Floats) -> tuple[Floats, Floats]:
-            rest, own = engine.sweep(lambda block, kept: visit(block, shifted)).sums  # noqa: ARG005
-            return rest, own
+    def turn(shifted: Floats) -> tuple[Floats, Floats]:
+        def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+            workers = block.worker_slice
+            lower = block.total_weight(shifted[workers]) / block.total_weight(weight[workers])
+            return Visit(sums=block.by_worker(block.precision, block.informative * lower)[None])
 
-        return turn
-    nothing = np.zeros(engine.n_workers)
-    start, own, *coupling = engine.sweep(lambda block, kept: visit(block, nothing)).sums  # noqa: ARG005
-    return lambda shifted: (start + shifted @ np.array(coupling), own)
+        return start + engine.sweep(visit).sums[0], own
+
+    return turn
 
 
 def _solve(engine: Engine, noise: WorkerNoise, before: Biases) -> Biases:
