@@ -10,7 +10,9 @@ Workers have biases and unequal variances, and answer a few questions each:
 - `statsmodels`: MixedLM with crossed random effects of worker and question, BLUPs;
 - `numpyro`: NUTS on the model that the data of the first problem are drawn from, `x_ij = theta_j + b_i + sigma_i e_ij`
   with normal theta and b and log-normal sigma; compiling is part of the time;
-- `trueup`: `method="native"`, the adaptive second step, with and without `bias=True`.
+- `trueup`: `method="native"`, the adaptive second step, with and without `bias=True`. By default estimates of facts
+  take the part of that step which people who guess facts have left to do; here the answers are simulated, nobody has
+  done any of it, and `target="consensus"` takes all of it.
 """
 
 from __future__ import annotations
@@ -76,9 +78,9 @@ def mean(table: Table) -> Floats:
     return np.asarray(np.nanmean(table.matrix, axis=1))
 
 
-def ours(table: Table, *, bias: bool) -> Floats:
+def ours(table: Table, **options: Any) -> Floats:
     """Return our estimates."""
-    return trueup.estimate(table.matrix.T, "native", bias=bias).estimate
+    return trueup.estimate(table.matrix.T, "native", **options).estimate
 
 
 def sureal(table: Table) -> Floats:
@@ -153,6 +155,7 @@ def peers(*, quick: bool) -> dict[str, Callable[[Table], Floats]]:
         "mean": mean,
         "trueup": partial(ours, bias=False),
         OURS: partial(ours, bias=True),
+        f"{OURS}, consensus": partial(ours, bias=True, target="consensus"),
         "sureal": sureal,
         "statsmodels": statsmodels,
         "numpyro": partial(numpyro, short=quick),
