@@ -117,7 +117,7 @@ def chart(results: dict[int, dict[str, Run]]) -> str:
         .encode(
             x=alt.X("ratio:Q", title="time / DuckDB"),
             y=alt.Y("program:N", sort=None, title=None),
-            row=alt.Row("answers:N", title="answers", sort=None),
+            row=alt.Row("answers:N", title="answers", sort=[f"{size:,}" for size in results]),
         )
         .properties(width=360)
     )
