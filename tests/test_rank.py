@@ -473,6 +473,10 @@ def test_mappings_from_question_say_system_and_item() -> None:
     item = {q: q.split("|")[0] for q in plain["q"]}
     ranking = trueup.rank(plain, by=system, item=item, question="q")
     assert rows(ranking.systems) == rows(rank(y).systems)
+    named = {"question": plain["q"], **{name: plain[name] for name in ("judge", "score")}}
+    nothing: dict[str, Any] = {"question": None}
+    ranking = trueup.rank(named, by=system, item=item, **nothing)
+    assert rows(ranking.systems) == rows(rank(y).systems)
     with_column = {**plain, "model": scores["model"]}
     ranking = trueup.rank(with_column, by="model", item=item, question="q")
     assert rows(ranking.systems) == rows(rank(y).systems)
@@ -572,6 +576,9 @@ def test_keywords_of_the_second_step_are_not_known() -> None:
         ({"item": "sample"}, 'item="sample_id"'),
         ({"by": None}, "by: found None"),
         ({"by": "sample_id"}, "own column"),
+        ({"by": {}, "item": {}, "question": 5}, "Column 5: not found"),
+        ({"by": {}, "item": {}, "question": 5, "run": "model"}, "Column 5: not found"),
+        ({"by": {}, "item": {}, "question": []}, "question: found no column"),
         ({"run": "nothing"}, "not found"),
         ({"run": True}, "run: found True"),
         ({"run": ["run", "epoch"]}, "run: found"),

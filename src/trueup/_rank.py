@@ -115,7 +115,8 @@ def rank(
     check_names("rank", keywords, RANKED)
     one_of("judges", judges, JUDGES)
     yes_or_no("higher_is_better", higher_is_better)
-    layout = Layout.of(scores, by, item, run, keywords.get("question", "question"))
+    question = keywords.get("question")
+    layout = Layout.of(scores, by, item, run, "question" if question is None else question)
     given: dict[str, Any] = {**keywords, "question": layout.columns}
     request = Request.of("rank", scores, method=method, shrink="none", transform="none", **given)
     with Progress("rank", 3, shown=progress) as bar:

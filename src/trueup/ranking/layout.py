@@ -71,7 +71,9 @@ class Layout(NamedTuple):
                 argument="item",
                 remedy="Name one column, or the column of the systems.",
             )
-        columns: list[Any] = [*items, by] if plain else list(_several(question, available))
+        # What names no column is told where the scores are read.
+        own = _several(question, available) or (question,)
+        columns: list[Any] = [*items, by] if plain else list(own)
         if run is not None:
             columns = [*columns, run]
         twice = [name for name in columns if columns.count(name) > 1]
