@@ -40,6 +40,7 @@ from trueup.io.readers.evidence import (
     on_one_scale,
     speaks_for_long,
 )
+from trueup.io.readers.no_workers import beside_workers, describes, is_unnamed
 from trueup.io.readers.wide import Wide, check_wide, read_wide
 from trueup.io.series import take, to_list
 
@@ -267,7 +268,19 @@ class _View:
 
     def _wide(self, rows: str, ids: tuple[str, ...]) -> Wide:
         cells = [name for name in self.source.names if name not in (*ids, *self.others)]
+        if ids:
+            cells = [name for name in cells if not (is_unnamed(name) and self._numbers_rows(name))]
         return Wide(rows, ids, self.panel, cells)
+
+    def _numbers_rows(self, name: str) -> bool:
+        """Tell whether a column without a name numbers the rows; an error if it holds something else."""
+        if self.is_number(name):
+            values = self._numbers(name)
+            if are_whole(values) and self._is_unique(name) and np.ptp(values) == len(values) - 1:
+                return True
+        raise AnswersError(
+            f"Column {quoted(name)}: has no name. Name it after whom its answers are from, or leave it out."
+        )
 
     @property
     def _first_column(self) -> str | None:
@@ -344,7 +357,10 @@ class _View:
         cells = [name for name in names if name not in (*ids, *self.others)]
         first = cells[0] if cells and not ids else None
         others = cells[1:] if first is not None and speaks_for_long(first) else cells
-        if len(cells) < FEWEST or any(map(speaks_for_long, others)) or is_no_header(cells, ids):
+        if is_no_header(cells, ids):
+            return None, Advice()
+        self._check_beside_workers(cells, ids)
+        if len(cells) < FEWEST or any(map(speaks_for_long, others)):
             return None, Advice()
         text = [name for name in cells if not self.is_number(name)]
         if text == [first] and self._holds_ids(text[0]):
@@ -374,6 +390,24 @@ class _View:
                 self._tell(layout)
             return layout, Advice()
         raise self._both(layout)
+
+    def _check_beside_workers(self, cells: Sequence[str], ids: tuple[str, ...]) -> None:
+        """Check that no other columns stand beside those that look like one per worker."""
+        named = [name for name in cells if not is_unnamed(name)]
+        text = [name for name in named if not self.is_number(name)]
+        odd = [
+            name
+            for name in named
+            if name not in text and (speaks_for_long(name) or describes(name))
+        ]
+        workers = [name for name in named if name not in (*text, *odd)]
+        question = (*ids, *text)
+        if not question or (len(question) == 1 and not odd and len(named) == len(cells)):
+            return
+        if any(self.may_be_number(name) for name in text) or named_like_questions(workers):
+            return
+        if len(workers) >= FEWEST and named_alike(workers) and self._names_rows(question):
+            raise beside_workers(workers, question, odd)
 
     def _names_rows(self, ids: tuple[str, ...]) -> bool:
         """Tell whether no two rows have the same id; those without one are an error later."""

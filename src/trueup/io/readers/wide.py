@@ -15,8 +15,9 @@ from trueup.io.columns import IdNames, check_titles
 from trueup.io.encode import encode
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerReader, AnswerRules
 from trueup.io.readers.assemble import coded_ids, row_names
+from trueup.io.readers.no_workers import check_last_row, check_sums, tell_apart
 from trueup.io.rejects import Reject, Rejects
-from trueup.io.series import array_of, concat, take
+from trueup.io.series import array_of, concat, take, to_list
 from trueup.io.table import CompositeIds, Ids, Table
 
 if TYPE_CHECKING:
@@ -121,7 +122,22 @@ def read_wide(
         columns = source.fetch(layout.names, layout.id_names)
     with source.named():
         reader = AnswerReader(rules)
-        return _table(columns, _numbers(columns, layout, reader), layout, source, reader)
+        cells = _numbers(columns, layout, reader)
+        if layout.rows == "question":
+            _check_workers(columns, cells, layout)
+        return _table(columns, cells, layout, source, reader)
+
+
+def _check_workers(
+    columns: Mapping[str, Series], cells: Sequence[NDArray[np.float64]], layout: Wide
+) -> None:
+    """Check that columns are workers and rows questions, as far as names and values say."""
+    matrix = np.column_stack(cells)
+    check_sums(layout.cells, matrix)
+    if len(layout.ids) == 1 and len(matrix):
+        series = columns[layout.ids[0]]
+        check_last_row(to_list(take(series, np.array([len(matrix) - 1])))[0], matrix)
+    tell_apart(layout.cells)
 
 
 def _numbers(
