@@ -78,7 +78,7 @@ def test_a_file_adds_its_name_and_the_line_and_keeps_the_facts(tmp_path: Path) -
     assert str(error).startswith('File "a.csv": Column "answer": 1 of 2 values is not a number')
     assert 'To read them pass decimal=","' in error.remedy
     assert error.remedy.endswith("Row 1 is line 3.") or "row 1 is line 3" in error.remedy
-    assert "To read them pass --decimal ,." in as_options(error.message)
+    assert "To read them pass --decimal ','." in as_options(error.message)
 
 
 def test_the_command_line_names_options() -> None:
@@ -93,7 +93,7 @@ def test_the_command_line_names_options() -> None:
         + option("sep"),
     )
     assert str(error) == 'worker_variance: found "ab". Pass decimal=",", wide=True or sep=...'
-    said = '--worker-variance: found "ab". Pass --decimal ,, --wide questions or --sep'
+    said = "--worker-variance: found \"ab\". Pass --decimal ',', --wide questions or --sep"
     assert as_options(error.message) == said
     assert as_options(error.labelled('File "x"').about("groups").message) == (
         f'--groups: File "x": {said}'

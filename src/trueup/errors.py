@@ -5,7 +5,7 @@ about it, all on one line. Text that comes from the caller's data is shortened a
 no id or value, however odd, can break the line or flood the terminal.
 
 Errors carry these facts as attributes, and a `Message` knows which keywords it mentions, so that
-the command line can write `--decimal ,` where Python writes `decimal=","`.
+the command line can write `--decimal ','` where Python writes `decimal=","`.
 """
 
 from __future__ import annotations

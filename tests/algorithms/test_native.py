@@ -271,3 +271,12 @@ def test_rounding_does_not_decide_whether_there_are_biases(scale: float) -> None
     x = np.array([[0.0, 0.0], [0.75, 0.75]])
     one, other = (trueup.estimate(each, "native", "none") for each in (x, scale * x))
     np.testing.assert_allclose(other.std_error, abs(scale) * one.std_error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_answers_over_many_orders_of_magnitude_have_a_likelihood(seed: int) -> None:
+    """Heavy tails may give a worker more than a whole share of a question; what is left is not below nothing."""
+    rng = np.random.default_rng(seed)
+    x = np.exp(8 * (rng.normal(0, 2, 60)[None, :] + rng.normal(0, 1, (4, 60))))
+    found = run(Native(), Answers.from_matrix(x))
+    assert np.isfinite(found.state["evidence"]).all()

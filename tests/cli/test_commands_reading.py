@@ -145,10 +145,10 @@ def test_how_a_file_beside_the_answers_was_read_is_said() -> None:
     how = ("--sep", ";", "--decimal", ",", "--truth")
     line = refusal("estimate", "german.csv", *how, "like.csv")
     assert '"tall"' in line
-    assert "It was read like the answers (--sep ';', --decimal ,)." in line
+    assert "It was read like the answers (--sep ';', --decimal ',')." in line
     line = refusal("estimate", "german.csv", *how, "plain.csv")
     assert '"tall"' in line
-    assert "plainly, since it cannot be read like the answers (--sep ';', --decimal ,)." in line
+    assert "plainly, since it cannot be read like the answers (--sep ';', --decimal ',')." in line
 
 
 def test_names_of_files_are_no_columns() -> None:

@@ -201,6 +201,6 @@ def test_on_disk_the_same_faults_stop() -> None:
     line = refusal("estimate", "models.csv", "--duplicates", "mean", *asked)
     assert 'They differ in column "model"' in line
     Path("some.csv").write_text(text() + 'q0,eve,"1,5"\n')
-    assert "--decimal ," in refusal("estimate", "some.csv", *asked)
+    assert "--decimal ','." in refusal("estimate", "some.csv", *asked)
     Path("high.csv").write_text(text())
     assert "is outside 0 to 1000" in refusal("estimate", "high.csv", "--valid", "0", "1000", *asked)

@@ -146,7 +146,7 @@ def european() -> PeoplesFile:
             ["--question", "Aufgabe"],
             ["--worker", "Teilnehmer"],
             ["--answer", "'Schätzung'"],
-            ["--decimal", ","],
+            ["--decimal", "','"],
         ),
     )
 
@@ -157,7 +157,7 @@ def thousands() -> PeoplesFile:
         "calories.csv",
         table([*rows, ("b", "r1", "12,500"), ("b", "r2", "11,000")]),
         {"a": 990.5, "b": 11750},
-        (["--thousands", ","],),
+        (["--thousands", "','"],),
         asks=True,
     )
 
@@ -168,7 +168,7 @@ def thousands_in_millions() -> PeoplesFile:
         "populations.csv",
         table([*rows, ("b", "r1", "12,500"), ("b", "r2", "11,000")]),
         {"a": 990500, "b": 11750},
-        (["--question", "city"], ["--thousands", ","]),
+        (["--question", "city"], ["--thousands", "','"]),
     )
 
 
@@ -178,7 +178,7 @@ def european_thousands() -> PeoplesFile:
         "preise.csv",
         table([*rows, ("b", "r1", "950,0"), ("b", "r2", "1.050,0")], ";"),
         {"a": 1217.5, "b": 1000},
-        (["--decimal", ","], ["--thousands", "."]),
+        (["--decimal", "','"], ["--thousands", "'.'"]),
     )
 
 

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import trueup
 from trueup.answers.answers import Answers
-from trueup.errors import AnswersError, MissingExtra, TrueupError
+from trueup.errors import AnswersError, MissingExtra, TrueupError, TrueupWarning
 from trueup.io.question_data import Covariates, Labels, QuestionDataRequest
 
 if TYPE_CHECKING:
@@ -479,7 +480,8 @@ def test_whole_numbers_are_found_in_every_form(
 def test_text_files_match_ids_of_either_type(write: Callable[..., Path]) -> None:
     columns: Columns = {"question": ["1", "2", "x", "007"], "truth": [1.5, 2.5, 3.5, 4.5]}
     path = write(columns, "a.csv")
-    assert gold(path, answers([2, 1, 7])) == [2.5, 1.5, None]
+    with pytest.warns(TrueupWarning, match='^gold: 1 id is .* "007" is not 7 .str, int.'):
+        assert gold(path, answers([2, 1, 7])) == [2.5, 1.5, None]
     assert gold(path, answers(["2", "1", "7", "007"])) == [2.5, 1.5, None, 4.5]
     assert gold(path, answers([2.0, 1.5])) == [2.5, None]
     whole = write({"question": ["1", "2"], "truth": [1.5, 2.5]}, "b.csv")
@@ -488,6 +490,28 @@ def test_text_files_match_ids_of_either_type(write: Callable[..., Path]) -> None
         1,
         None,
     ]
+
+
+@pytest.mark.parametrize("options", [{"thousands": "."}, {"thousands": ".", "decimal": ","}])
+def test_numbers_of_one_column_are_read_in_one_way(
+    write: Callable[..., Path], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """ "956.125" is read as 956125 only if all of its column can be written so."""
+    own = tmp_path / "answers.csv"
+    own.write_text("question;worker;answer\n1;a;1.050,5\n1;b;1.051,5\n2;a;950,5\n2;b;951,5\n")
+    truths = write({"question": ["1", "2"], "truth": ["1053.125", "956.125"]}, "plain.csv")
+    est = trueup.estimate(own, sep=";", gold=truths, **options)
+    assert est.question_data.gold is not None
+    assert est.question_data.gold.tolist() == [1053.125, 956.125]
+    like = tmp_path / "like.csv"
+    like.write_text("question;truth\n1;1.053\n2;956,125\n")
+    est = trueup.estimate(own, sep=";", gold=like, **options)
+    assert est.question_data.gold is not None
+    assert est.question_data.gold.tolist() == [1053.0, 956.125]
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("question;truth\n1;1053.125\n2;956,125\n")
+    with pytest.raises(AnswersError, match="gold"):
+        trueup.estimate(own, sep=";", gold=mixed, **options)
 
 
 def test_panels_share_what_is_known_of_a_question() -> None:

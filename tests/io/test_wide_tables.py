@@ -95,7 +95,7 @@ def test_a_long_table_under_other_names_is_not_taken_for_a_wide_one(
     ("content", "options", "message"),
     [
         (
-            "name of it,ann,remark,bob\na,1,x,2\n",
+            "name of it,red,remark,blue\na,1,x,2\n",
             {},
             (
                 "It was not read as one row per question and one column per worker, since column "

@@ -207,6 +207,24 @@ def test_known_truths_come_back_as_they_are() -> None:
     np.testing.assert_allclose(est.estimate[:12], truth[:12], rtol=1e-12)
 
 
+def test_a_truth_that_is_not_positive_keeps_the_answers_as_they_are() -> None:
+    x, truth = multiplicative(6, error=0.5)
+    est = trueup.estimate(x, gold={0: float(truth[0]), 3: 0.0})
+    assert est.diagnosis.transform != "proportional"
+    assert est.estimate[3] == 0.0
+    with pytest.raises(trueup.TrueupError, match="truths above 0"):
+        trueup.estimate(x, gold={3: 0.0}, transform="proportional")
+
+
+def test_gold_without_a_truth_is_none() -> None:
+    x, _ = multiplicative(6)
+    plain = trueup.estimate(x)
+    for gold in ({}, {1: None}, {1: float("nan")}):
+        est = trueup.estimate(x, gold=gold)
+        for name in ("estimate", "lower", "upper", "truth_lower", "truth_upper"):
+            np.testing.assert_array_equal(getattr(est, name), getattr(plain, name))
+
+
 def test_bounds_hold_on_the_way_back() -> None:
     x, _ = multiplicative(7)
     est = trueup.estimate(x, bounds=(20.0, 100.0))

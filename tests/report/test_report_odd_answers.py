@@ -68,3 +68,17 @@ def test_a_slip_is_listed_as_an_answer_and_not_held_against_its_worker(
     ]
     assert max(errors[:7]) < 20.0  # per cent: the slip does not inflate the typical error
     assert errors[7] > 30.0
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-85, 1e100, 1e140])
+def test_units_of_any_size_have_a_report(tmp_path: Path, unit: float) -> None:
+    rng = np.random.default_rng(1)
+    text = text_of(unit * rng.normal(50, 5, (5, 12)), tmp_path / "page.html")
+    assert "Do the workers agree?" in text
+
+
+def test_a_few_enormous_answers_have_a_report(tmp_path: Path) -> None:
+    x = np.random.default_rng(1).normal(0, 1, (6, 40))
+    x[0, 3], x[2, 7] = 1e6, -1e6
+    est = trueup.estimate(x, "subject_bias", "sure")
+    assert est.report(tmp_path / "page.html").exists()

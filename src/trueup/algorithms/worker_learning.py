@@ -111,6 +111,8 @@ class WorkerLearning:
     def update(self, learned: Learned, sums: Floats, step: int) -> Learned:
         """Return what is known after a pass; `sums` are those of `NoiseModel.tally`, `step` counts updates."""
         total, overlap, rest, squares, own = sums
+        # With heavy tails shares may be above 1; a worker's answers are worth no less than nothing.
+        own = np.minimum(own, self.facts.n_informative)
         learned = replace(learned, known=np.maximum(total - overlap, 0.0), own=own)
         if self.biases and step == BIASES_AFTER:
             learned = replace(learned, bias_variance=self._first_bias_variance(learned, rest))

@@ -141,7 +141,8 @@ class Scale:
     def slope(self, values: Floats) -> Floats:
         """Return d backward / d value: it carries a standard error back, to first order."""
         if self.transform in LOGARITHMS or self.transform == "log1p":
-            return np.exp(values + self.shift)
+            with np.errstate(over="ignore"):  # the caller says that it is too large
+                return np.exp(values + self.shift)
         if self.transform == "logit":
             low, high = self._ends
             small = np.exp(-np.abs(values))  # the slope is the same on both sides of 0

@@ -87,11 +87,12 @@ def _in_memory(
     where: EngineOptions,  # noqa: ARG001  as for the others
 ) -> Any:
     from trueup._compare import compare, truth_request
-    from trueup.cli.run import read
+    from trueup.cli.run import read, shown_warnings
 
     plan = request.plan
     answers = read(file, request)
-    known = truth_request(truth, request).read(answers, file).gold
+    with shown_warnings():
+        known = truth_request(truth, request).read(answers, file).gold
     limits: dict[str, Any] = {"max_iter": plan.max_iter, "tol": plan.tol, "seed": plan.seed}
     return compare(answers, methods, known, shrink=plan.shrink, progress=True, **limits)
 

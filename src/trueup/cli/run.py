@@ -127,7 +127,8 @@ def _in_memory(file: str, request: Request) -> Estimate:
 
     with Progress("estimate", 3 + len(CANDIDATES), shown=True) as bar:
         data = read(file, request)
-        question_data = request.question_data.read(data, file)
+        with shown_warnings():
+            question_data = request.question_data.read(data, file)
         bar.step("answers read")
         return estimate_in_memory(data, request, question_data, bar)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueup.answers.scale import LOGARITHMS, check_truths
+from trueup.cli.run import shown_warnings
 from trueup.cli.wording import as_options
 from trueup.errors import counted
 from trueup.result.tables import least_certain
@@ -44,7 +45,9 @@ def known_truth(est: Estimate, truths: QuestionDataRequest, file: str) -> Floats
     """Read truths to compare with; those that were given as gold are no test."""
     if truths.gold is None:
         return None
-    truth, gold = truths.read(est.answers, file).gold, est.question_data.gold
+    with shown_warnings():
+        truth = truths.read(est.answers, file).gold
+    gold = est.question_data.gold
     if truth is None:
         return None
     check_truths(truth, est.solution.scale, est.answers.question_ids.name, "truth")

@@ -31,7 +31,7 @@ def as_options(text: str) -> str:
     --------
     >>> from trueup.errors import option
     >>> print(as_options("Pass " + option("decimal", ",") + " or " + option("wide", True) + "."))
-    Pass --decimal , or --wide questions.
+    Pass --decimal ',' or --wide questions.
     """
     parts = text.parts if isinstance(text, Message) else (text,)
     return "".join(map(_written, parts))
@@ -64,6 +64,8 @@ def _option(mention: Mention) -> str:
             text = str(value)
         case str() as value if value != "...":
             text = shlex.quote(quoted(value)[1:-1].replace('\\"', '"').replace("\\\\", "\\"))
+            # A mark at the end of a sentence would be taken for more than one.
+            text = text if any(map(str.isalnum, text)) or "'" in text else f"'{text}'"
         case _:
             text = ""
     return f"{flag_of(mention.name)} {text}".rstrip()

@@ -35,10 +35,14 @@ _UNIT = re.compile(
     rf"(?P<after>[%‰{_CURRENCY}]|{_WORD}(?:[ /·*]{_WORD}){{0,3}})?"
 )
 _PERCENT = ("%", "percent", "per cent", "pct")
-# Words that multiply a number, or turn it into a time of day, must not be stripped as if they were units.
-_NO_UNITS = re.compile(
-    r"[kKMB]|(?i:tsd|thousand|million|billion|trillion|mio|mrd|mn|bn|hundred|dozen|lakh|crore|am|pm)s?\.?"
+# Words and signs that multiply a number.
+_MULTIPLE = (
+    r"(?:[kKMB]|[kKM](?:€|\$|£|¥|EUR|USD|GBP|CHF|JPY)|[十百千万萬亿億]"
+    r"|(?i:tsd|tausend|thousand|thou|th|mille|mil|tys|million|millionen|milione|billion|trillion|mio|mrd|mn|bn|bln|mld"
+    r"|hundred|dozen|lakh|crore)s?\.?)"
 )
+# They, and what makes a time of day, must not be stripped as if they were units.
+_NO_UNITS = re.compile(rf"{_MULTIPLE}|(?i:am|pm)\.?")
 
 
 class Parsed(NamedTuple):
@@ -183,7 +187,7 @@ KINDS = {
 _SHAPES = {
     "feet and inches": r"""[0-9]+\s*(?:'|′|ft\.?|feet)\s*[0-9]{1,2}(?:\.[0-9]+)?\s*(?:"|″|''|in\.?|inches)?"""
     r"""|[0-9.]+\s*['′"″]""",
-    "multiple": r"[$€£]?\s*[0-9.,]+\s*(?:[kKMB]|(?i:tsd|thousand|million|billion|trillion|mio|mrd|mn|bn|dozen)\.?)",
+    "multiple": rf"[$€£]?\s*[0-9.,]+\s*{_MULTIPLE}",
     "date": r"(?:[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2}))"
     r"(?:[ T].*)?",
     "time": r"(?i:[0-9]{1,2}:[0-9]{2}(?::[0-9.]+)?(?:\s*[ap]m)?|[0-9]{1,2}\s*[ap]m)",

@@ -127,16 +127,36 @@ def not_numbers(
     return error
 
 
-def as_plain(series: Series, writing: Writing) -> Series:
-    """Return a column in which text that is a number, written in this way, is one; the rest stays as it is."""
+def as_plain(series: Series, writing: Writing, column: str = "") -> Series:
+    """Return a column in which text that is a number, written in this way, is one; the rest stays as it is.
+
+    Raises
+    ------
+    AnswersError
+        When some of it is a number only if it is written plainly: "53.125" beside "1.053" for a thousand.
+    """
     if writing.plain or (read := _READ[library(series)](series, writing)) is None:
         return series
     if read.units is not None:
         check_units("", read.units)
     values = np.fromiter(to_list(series), dtype=object, count=len(series))
     good = ~np.isnan(read.numbers)
+    other = next((value for value in values[~good] if _is_plain(value)), None)
+    if other is not None:
+        raise AnswersError(
+            f"Column {quoted(column)}: {quoted(other)} is not written like the answers.",
+            remedy="Write all its numbers in one way.",
+        )
     values[good] = read.numbers[good]
     return values
+
+
+def _is_plain(value: object) -> bool:
+    """Tell whether a text is a finite number with a decimal point."""
+    try:
+        return isinstance(value, str) and bool(np.isfinite(float(value)))
+    except ValueError:
+        return False
 
 
 def check_units(column: str, units: Counter[str]) -> None:

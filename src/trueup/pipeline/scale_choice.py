@@ -121,14 +121,17 @@ class ScaleChoice:
         return ""
 
 
-def choose_scale(engine: Engine, plan: Plan) -> ScaleChoice:
-    """Return the scale of each panel: the one that was asked for, or the one that the answers speak for."""
+def choose_scale(engine: Engine, plan: Plan, *, gold: bool = False) -> ScaleChoice:
+    """Return the scale of each panel: the one that was asked for, or the one that the answers speak for.
+
+    With `gold` the engine keeps known truths; where one is not positive, logarithms are not considered.
+    """
     if plan.scale is not None:
         return ScaleChoice.of(plan.scale)
     as_given = Scale(None, plan.bounds)
     if not plan.compares_scales or _has_known_variances(engine):
         return ScaleChoice.of(as_given)
-    return compare_scales(engine, as_given, biases=plan.bias is not False)
+    return compare_scales(engine, as_given, biases=plan.bias is not False, gold=gold)
 
 
 def _has_known_variances(engine: Engine) -> bool:
@@ -136,9 +139,11 @@ def _has_known_variances(engine: Engine) -> bool:
     return engine.problem.worker_variance is not None or not np.isnan(engine.answer_variance)
 
 
-def compare_scales(engine: Engine, as_given: Scale, *, biases: bool = True) -> ScaleChoice:
+def compare_scales(
+    engine: Engine, as_given: Scale, *, biases: bool = True, gold: bool = False
+) -> ScaleChoice:
     """Compare logarithms with the answers as they are, in panels where all answers are positive."""
-    possible = _possible(engine)
+    possible = _possible(engine, gold=gold)
     gain = np.full(len(possible), np.nan)
     logarithms = Scale("proportional", as_given.bounds)
     number, aggregate = possible.astype(np.int64), None
@@ -161,11 +166,11 @@ def compare_scales(engine: Engine, as_given: Scale, *, biases: bool = True) -> S
     return ScaleChoice(PanelScales((as_given, logarithms), chosen.astype(np.int64)), gain)
 
 
-def _possible(engine: Engine) -> Bools:
-    """Return the panels in which all answers are positive and enough questions have several."""
+def _possible(engine: Engine, *, gold: bool) -> Bools:
+    """Return the panels in which all answers are positive, known truths too, and enough questions have several."""
     is_single = engine.problem.n_panels == 1
 
-    def visit(block: Block, kept: Kept) -> Visit:  # noqa: ARG001
+    def visit(block: Block, kept: Kept) -> Visit:
         # Where one answer is enough, it is mostly found among the first.
         if is_single and (_first_answers(block) <= 0).any():
             return Visit(panel_sums=np.array([[1.0], [0.0], [0.0]]))
@@ -173,10 +178,13 @@ def _possible(engine: Engine) -> Bools:
         if is_single and is_low.any():
             return Visit(panel_sums=np.array([[1.0], [0.0], [0.0]]))
         low = block.by_question(is_low.astype(np.float64))
+        if gold:
+            low += kept[vectors.GOLD] <= 0
         rows = (low, block.informative * (block.std > 0), block.informative)
         return Visit(panel_sums=np.stack([segment_sum(row, block.panel_questions) for row in rows]))
 
-    low, disagree, several = engine.sweep(visit).panel_sums
+    reads = (vectors.GOLD,) if gold else ()
+    low, disagree, several = engine.sweep(visit, reads=reads).panel_sums
     possible: Bools = (low == 0) & (disagree > 0) & (several >= FEWEST_QUESTIONS)
     return possible
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.algorithms.driver import run
+from trueup.core.arrays import segment_sum
 from trueup.engines import vectors
 from trueup.engines.memory import MemoryEngine
+from trueup.engines.protocol import Visit
 from trueup.errors import option, warn
 from trueup.pipeline.diagnosis import Diagnosis
 from trueup.pipeline.finish import Finish
@@ -33,9 +35,10 @@ if TYPE_CHECKING:
     from trueup.algorithms.contract import Algorithm
     from trueup.algorithms.driver import Aggregate
     from trueup.algorithms.worker_fit import StartingPoint
+    from trueup.answers.block import Block
     from trueup.answers.scale import Scale
     from trueup.core.progress import Progress
-    from trueup.engines.protocol import Engine
+    from trueup.engines.protocol import Engine, Kept
     from trueup.io.question_data import QuestionData
     from trueup.pipeline.shrunk import SecondStepResult
     from trueup.request import Plan
@@ -92,11 +95,12 @@ def solve(
         The scale that was chosen before, if it is not to be chosen again.
     """
     beyond = check_bounds(engine, plan)
-    chosen = choose_scale(engine, plan) if scale is None else ScaleChoice.of(scale)
-    scales, scaled = chosen.scales, on_scale(engine, chosen.scales)
     if data is not None and data.gold is not None:
         engine.keep(vectors.GOLD, data.gold)
         gold = True
+    gold = gold and _knows_truths(engine)
+    chosen = choose_scale(engine, plan, gold=gold) if scale is None else ScaleChoice.of(scale)
+    scales, scaled = chosen.scales, on_scale(engine, chosen.scales)
     if gold:
         keep_gold(scaled, scales)
     first = choose_first_step(scaled, plan, bar, algorithm)
@@ -264,3 +268,13 @@ def _warnings(aggregate: Aggregate) -> tuple[str, ...]:
                 "worker's answers"
             )
     return tuple(said)
+
+
+def _knows_truths(engine: Engine) -> bool:
+    """Tell whether any truth is known: a mapping may hold none."""
+
+    def count(block: Block, kept: Kept) -> Visit:
+        known = (~np.isnan(kept[vectors.GOLD])).astype(np.float64)
+        return Visit(panel_sums=segment_sum(known, block.panel_questions)[None])
+
+    return bool(engine.sweep(count, reads=(vectors.GOLD,), answers=False).panel_sums.any())

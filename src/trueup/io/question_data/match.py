@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Ids that a message shows.
 SHOWN = 3
+# Questions up to which unknown ids are compared with theirs.
+MOST_COMPARED = 100_000
 # A whole number of more digits is no 64-bit integer.
 MOST_DIGITS = 20
 REMEDIES = {
@@ -106,6 +109,8 @@ class QuestionRows(NamedTuple):
         For each question of the answers its number among `ids`; None: they are the same.
     text
         Whether the values are text without a type, as in a CSV file.
+    nearly
+        What to say of ids that no question has, while one has nearly the same; empty where there are none.
     """
 
     columns: dict[str, Series]
@@ -113,6 +118,7 @@ class QuestionRows(NamedTuple):
     ids: QuestionIds
     source: Ints | None
     text: bool = False
+    nearly: str = ""
 
     @property
     def n_known(self) -> int:
@@ -153,7 +159,8 @@ def match(
     if distinct and not (used >= 0).any():
         raise _no_match(distinct, questions)
     per_row = number if codes is None else np.append(number, -1)[codes]
-    return QuestionRows(columns, per_row, ids, source, text)
+    nearly = _nearly([distinct[i] for i in np.flatnonzero(number < 0).tolist()], ids)
+    return QuestionRows(columns, per_row, ids, source, text, nearly)
 
 
 def _as_number(text: object, like: object) -> object:
@@ -194,6 +201,32 @@ def _no_match(keys: list[object], questions: Questions) -> AnswersError:
 
 def _loose(value: object) -> str:
     return str(value).strip().casefold()
+
+
+def _nearly(unknown: list[object], ids: QuestionIds) -> str:
+    """Say which ids differ from those of questions only in spaces, capitals, zeros or type."""
+    if not unknown or isinstance(ids, CompositeIds) or len(ids) > MOST_COMPARED:
+        return ""
+    there = {_as_typed(one): one for one in ids.tolist()}
+    pairs = [(one, there[_as_typed(one)]) for one in unknown if _as_typed(one) in there]
+    if not pairs:
+        return ""
+    one, other = pairs[0]
+    kinds = "" if type(one) is type(other) else f" ({type(one).__name__}, {type(other).__name__})"
+    verb = "is of no question, though one has nearly the same"
+    if len(pairs) > 1:
+        verb = "are of no question, though some have nearly the same"
+    return (
+        f"{counted(len(pairs), 'id')} {verb}: {quoted(one)} is not {quoted(other)}{kinds}. Write them alike, or they "
+        "are ignored."
+    )
+
+
+def _as_typed(value: object) -> str:
+    """Return an id as a careless hand may have written it: "007 " for 7, "Clip A" for "clip a"."""
+    text = _loose(value)
+    number = re.fullmatch(r"0*(\d+)(?:\.0+)?", text)
+    return number[1] if number else text
 
 
 def _answered(rows: QuestionRows, name: str) -> tuple[Series, Ints]:

@@ -20,6 +20,7 @@ from trueup.errors import (
     missing_column,
     option,
     quoted,
+    warn,
 )
 from trueup.io.columns import OTHER_NAMES, recognised
 from trueup.io.formats import find_format
@@ -105,7 +106,9 @@ class TableReader(NamedTuple):
             found = _from_frame(self.data, choose, self.options.get("where"))
             if self.kind != "groups":
                 writing = _writing(self.options)
-                values = {name: as_plain(each, writing) for name, each in found.values.items()}
+                values = {
+                    name: as_plain(each, writing, name) for name, each in found.values.items()
+                }
                 found = found._replace(values=values)
             return self._matched(found)
         raise AnswersError(
@@ -116,7 +119,13 @@ class TableReader(NamedTuple):
         """Read a table of its own, and convert its rows."""
         if isinstance(given, str | os.PathLike):
             return self._from_any_file(Path(given), convert)
-        return convert(self._rows(given))
+        rows = self._rows(given)
+        self._tell(rows)
+        return convert(rows)
+
+    def _tell(self, rows: QuestionRows) -> None:
+        if rows.nearly:
+            warn(f"{self.argument}: {rows.nearly}")
 
     def _from_any_file(self, path: Path, convert: Callable[[QuestionRows], Value]) -> Value:
         """Read a file as the answers are read or plainly, whichever knows more questions."""
@@ -129,16 +138,18 @@ class TableReader(NamedTuple):
                 errors.append(_explained(error, way, ways))
         if opened:
             errors = []  # how it is written is known
-        results: list[tuple[int, Value]] = []
+        results: list[tuple[QuestionRows, Value]] = []
         for way, columns in opened:
             try:
                 rows = self._matched(columns)
-                results.append((rows.n_known, convert(rows)))
+                results.append((rows, convert(rows)))
             except AnswersError as error:
                 errors.append(_explained(error, way, ways))
         if not results:
             raise errors[0]
-        return max(results, key=lambda result: result[0])[1]
+        rows, value = max(results, key=lambda result: result[0].n_known)
+        self._tell(rows)
+        return value
 
     def _rows(self, given: Any) -> QuestionRows:
         """Bring what is neither file nor column into rows."""
@@ -214,7 +225,7 @@ class TableReader(NamedTuple):
         columns = source.fetch([*chosen.question, *chosen.values], chosen.question)
         question = _keys(columns, chosen)
         if self.kind != "groups":
-            columns = {name: as_plain(column, writing) for name, column in columns.items()}
+            columns = {name: as_plain(each, writing, name) for name, each in columns.items()}
         return TableColumns(question, columns, source.untyped)
 
     def _matched(self, columns: TableColumns) -> QuestionRows:

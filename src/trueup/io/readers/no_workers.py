@@ -21,17 +21,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: Words in names of columns that sum up others or describe a question; "max" is a given name, too.
-DESCRIBING = frozenset(
+#: Words in names of columns that sum up the others; "max" is a given name, too.
+SUMMARIES = frozenset(
     re.findall(
         r"\w+",
         """
         mean average avg median total sum sd std stdev stddev se sem minimum maximum consensus overall aggregate rank
-        age price difficulty correct ref
         """,
     )
 )
-DESCRIBING_NAMES = frozenset(["answerkey", "truevalue", "groundtruth", "goldstandard"])
+#: Words in names of columns that say something about a question.
+FEATURES = frozenset(["age", "price", "difficulty"])
+#: Names of known truths, besides those of `trueup.io.columns`.
+TRUTHS = frozenset([*GOLD_NAMES, "answerkey", "truevalue", "goldstandard", "correct", "ref"])
 #: Others and cases in which a mean or sum must agree, and most digits that it may be rounded to.
 FEWEST_OTHERS, FEWEST_CASES, MOST_DIGITS = 3, 5, 6
 #: Relative rounding error of a sum.
@@ -45,11 +47,16 @@ def is_unnamed(name: object) -> bool:
 
 def describes(name: object) -> bool:
     """Tell whether a name speaks of the questions, or of the other columns, rather than of a worker."""
-    if not isinstance(name, str):
-        return False
-    words = set(re.findall(r"[^\W\d_]+", name.casefold()))
-    plain = plain_name(name)
-    return bool(words & DESCRIBING) or plain in DESCRIBING_NAMES or plain in GOLD_NAMES
+    return sums_up(name) or bool(_words(name) & FEATURES) or plain_name(name) in TRUTHS
+
+
+def sums_up(name: object) -> bool:
+    """Tell whether a name is that of a mean, a sum or the like."""
+    return bool(_words(name) & SUMMARIES)
+
+
+def _words(name: object) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", name.casefold())) if isinstance(name, str) else set()
 
 
 def beside_workers(
@@ -66,7 +73,7 @@ def beside_workers(
     """
     beside = listing([*question, *numbers], MOST_NAMES)
     says = f"the columns {listing(workers, MOST_NAMES)} look like one per worker, beside {beside}."
-    sums = [name for name in numbers if describes(name) and plain_name(name) not in GOLD_NAMES]
+    sums = list(filter(sums_up, numbers))
     if sums:
         names = listing(sums, MOST_NAMES)
         return AnswersError(
@@ -74,7 +81,7 @@ def beside_workers(
         )
     keys = question[0] if len(question) == 1 else list(question)
     fix: dict[str, object] = {"question": keys, "wide": True}
-    gold = [name for name in numbers if plain_name(name) in GOLD_NAMES]
+    gold = [name for name in numbers if plain_name(name) in TRUTHS]
     others = [name for name in numbers if name not in gold[:1]]
     if gold:
         fix["gold"] = gold[0]
@@ -111,7 +118,7 @@ def check_sums(names: Sequence[str], matrix: NDArray[np.float64]) -> None:
         says = (
             f"Column {quoted(name)}: is the {what} of the other columns in every row. Leave it out"
         )
-        if what and describes(name):
+        if what and sums_up(name):
             raise AnswersError(says + ".")
         if what:
             warn(says + " if it is no worker.")
@@ -119,7 +126,7 @@ def check_sums(names: Sequence[str], matrix: NDArray[np.float64]) -> None:
 
 def check_last_row(name: object, matrix: NDArray[np.float64]) -> None:
     """Check that the last row, if its name says so, is not the mean or sum of those above."""
-    if not (isinstance(name, str) and describes(name)) or len(matrix) < FEWEST_CASES:
+    if not sums_up(name) or len(matrix) < FEWEST_CASES:
         return
     above, own = matrix[:-1], matrix[-1]
     given = ~np.isnan(above)

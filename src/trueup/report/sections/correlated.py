@@ -78,6 +78,10 @@ def residual_map(est: Estimate, workers: Ints) -> ResidualMap:
     residuals, answered = np.zeros((2, len(questions), len(workers)))
     residuals[place], answered[place] = rows["residual"], 1.0
     residuals -= answered * (residuals.sum(axis=0) / np.maximum(answered.sum(axis=0), 1.0))
+    largest = np.abs(residuals).max(axis=0)
+    residuals /= np.where(
+        largest > 0, largest, 1.0
+    )  # in units of each worker's own, so that squares stay numbers
     shared = answered.T @ answered
     energy = (residuals**2).T @ answered
     size = np.sqrt(energy * energy.T)

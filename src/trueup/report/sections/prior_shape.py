@@ -34,7 +34,8 @@ class NormalComponent:
     def density(self, values: Floats, noise: Floats) -> Floats:
         """Return the density at some values, averaged over the variances of the noise."""
         variance = np.maximum(self.variance + noise, np.finfo(float).tiny)[:, None]
-        densities = np.exp(-0.5 * (values - self.mean) ** 2 / variance)
+        with np.errstate(over="ignore"):  # far from a narrow component the density is 0
+            densities = np.exp(-0.5 * (values - self.mean) ** 2 / variance)
         mean: Floats = (densities / np.sqrt(2.0 * np.pi * variance)).mean(axis=0)
         return mean
 

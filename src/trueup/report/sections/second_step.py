@@ -74,8 +74,11 @@ class RiskCurve:
 
     def ratio(self, alpha: float) -> float:
         """Return the expected risk after / before."""
-        a = (self.m - 3) * self.psi / (self.m * self.squares)
-        b = self.psi * self.psi / (self.m * self.squares * self.v)
+        share = (
+            self.psi / self.squares / self.m
+        )  # products of variances may be too small for a number
+        a = (self.m - 3) * share
+        b = share * (self.psi / self.v)
         return 1.0 - 2.0 * alpha * a + alpha * alpha * b
 
 
@@ -93,6 +96,8 @@ def risk_curve(est: Estimate) -> RiskCurve | None:
         printed, v = printed_and_sandwich(est.aggregate, psi)
     else:  # its residuals are those of answers less a bias
         printed, v = float("nan"), psi
+    if not v > 0:
+        return None
     squares = max(spread, (m - 1) * v)
     taken = float(est.shrinkage.mean()) * spread / psi
     return RiskCurve(m, psi, v, squares, taken, (m - 3) * printed / psi)
