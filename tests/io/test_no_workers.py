@@ -124,3 +124,61 @@ def test_a_number_of_rows_beside_named_questions_is_told(written: Callable[..., 
     rows = [(str(i), *row) for i, row in enumerate(films())]
     with pytest.warns(TrueupWarning, match='column "id": read as a worker'):
         read(written(content(("id", "film", *NAMES), rows)), question="film", wide=True)
+
+
+def test_a_worker_with_a_word_is_a_worker(written: Callable[..., Path]) -> None:
+    rows = [*films(), ("film12", "40", "41", "too dark", "44")]
+    path = written(content(("film", *NAMES), rows))
+    with pytest.raises(
+        AnswersError, match='Column "eve" holds values that are not numbers'
+    ) as caught:
+        trueup.estimate(path)
+    (fix,) = caught.value.fixes
+    assert fix == {"question": "film", "wide": True, "skip_bad": True}
+    assert trueup.estimate(path, **fix).answers.n_answers == 51
+
+
+def test_a_title_may_come_last(written: Callable[..., Path]) -> None:
+    path = written(content((*NAMES, "title"), [(*row[1:], row[0]) for row in films()]))
+    with pytest.raises(AnswersError, match="Pass question=") as caught:
+        trueup.estimate(path)
+    (fix,) = caught.value.fixes
+    assert trueup.estimate(path, **fix).answers.question_ids.tolist() == [row[0] for row in films()]
+
+
+def test_numbers_of_rows_may_be_all_that_names_them(written: Callable[..., Path]) -> None:
+    rows = [(str(i), *row[1:], str(i)) for i, row in enumerate(films())]
+    path = written(content(("", *NAMES, "truth"), rows))
+    with pytest.raises(AnswersError, match='beside "truth"') as caught:
+        trueup.estimate(path)
+    (fix,) = caught.value.fixes
+    assert fix == {"question": "", "wide": True, "gold": "truth"}
+    assert trueup.estimate(path, **fix).answers.n_answers == 48
+
+
+def test_names_that_are_not_alike_are_no_command_to_run(written: Callable[..., Path]) -> None:
+    rows = [(row[0], str(1990 + i), str(90 + i), *row[1:]) for i, row in enumerate(films())]
+    with pytest.raises(AnswersError, match='"length", "ann"') as caught:
+        trueup.estimate(written(content(("film", "year", "length", *NAMES), rows)))
+    assert caught.value.fixes == ()
+
+
+def test_sums_beside_each_other_are_no_workers(written: Callable[..., Path]) -> None:
+    rows = [(*row, str(sum(map(int, row[1:]))), mean(row)) for row in films()]
+    message = message_of(
+        written(content(("film", "w", "x", "y", "z", "sum", "mean"), rows)), wide=True
+    )
+    assert '"sum": is the sum of the other columns' in message
+
+
+def test_columns_that_are_questions_are_asked_about(written: Callable[..., Path]) -> None:
+    head = ("Timestamp", *(f"How tall is person {i}?" for i in range(4)))
+    message = message_of(written(content(head, films(5))))
+    assert "a row may be a question or a worker" in message
+
+
+def test_short_names_of_questions_are_no_numbers_with_a_unit(written: Callable[..., Path]) -> None:
+    table = read(
+        written(content(("movie", *NAMES), [(f"m{i}", *row[1:]) for i, row in enumerate(films())]))
+    )
+    assert table.question_ids.tolist() == [f"m{i}" for i in range(12)]

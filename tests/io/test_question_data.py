@@ -514,6 +514,35 @@ def test_numbers_of_one_column_are_read_in_one_way(
         trueup.estimate(own, sep=";", gold=mixed, **options)
 
 
+@pytest.mark.parametrize("names", ["file", "column"])
+def test_truths_have_the_unit_of_the_answers(tmp_path: Path, names: str) -> None:
+    rows = [(f"q{i}", f"w{j}", f"{10 * i + j} kg", f"{10 * i} g") for i in range(4) for j in (1, 2)]
+    own = tmp_path / "answers.csv"
+    own.write_text("question,worker,answer,truth\n" + "".join(",".join(row) + "\n" for row in rows))
+    truths = tmp_path / "truths.csv"
+    truths.write_text("question,truth\nq1,1100 g\n")
+    gold = str(truths) if names == "file" else "truth"
+    with pytest.raises(AnswersError, match='"truth": is in "g", the answers in "kg"'):
+        trueup.estimate(own, strip_units=True, gold=gold)
+    own.write_text(own.read_text().replace(" g\n", "\n"))
+    truths.write_text("question,truth\nq1,11\n")
+    est = trueup.estimate(own, strip_units=True, gold=gold)
+    assert est.question_data.gold is not None
+    assert est.question_data.gold[1] == (11.0 if names == "file" else 10.0)
+
+
+def test_truths_that_may_separate_thousands_are_refused(tmp_path: Path) -> None:
+    own, truths = tmp_path / "answers.csv", tmp_path / "truths.csv"
+    own.write_text("question;worker;answer\nq1;a;1000,5\nq1;b;1001,5\nq2;a;2000,5\nq2;b;2001\n")
+    truths.write_text("question;truth\nq1;1.100\n")
+    with pytest.raises(AnswersError, match=r'"1\.100" is not written like the answers, and may'):
+        trueup.estimate(own, sep=";", decimal=",", gold=truths)
+    truths.write_text("question;truth\nq1;1100.25\n")
+    est = trueup.estimate(own, sep=";", decimal=",", gold=truths)
+    assert est.question_data.gold is not None
+    assert est.question_data.gold[0] == 1100.25
+
+
 def test_panels_share_what_is_known_of_a_question() -> None:
     columns = {
         "question": ["a", "b", "b", "c"],

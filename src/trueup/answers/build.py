@@ -129,6 +129,7 @@ def build(
             squares,
             degrees,
             table.dropped_workers,
+            unit=table.unit,
         ),
     }
 

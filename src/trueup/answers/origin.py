@@ -35,6 +35,8 @@ class Origin:
         Workers that have rows or a column but no answer; None for one whose name is not told.
     repeat_squares, repeat_degrees
         Sum of squares of repeated answers around their means, where these were taken, and its degrees of freedom.
+    unit
+        The unit that was stripped from the answers; empty where they have none.
     told
         What was set aside of answers that come from a saved state, in words.
     """
@@ -56,6 +58,7 @@ class Origin:
     repeat_degrees: int = 0
     dropped_workers: tuple[object, ...] = ()
     told: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def account(self) -> list[str]:

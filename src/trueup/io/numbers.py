@@ -7,6 +7,7 @@ narwhals fail on text, on objects, and on Arrow integers beyond 2**53.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from decimal import Decimal
@@ -127,28 +128,46 @@ def not_numbers(
     return error
 
 
-def as_plain(series: Series, writing: Writing, column: str = "") -> Series:
+class WritingError(AnswersError):
+    """Numbers of a table may not be read like the answers, nor plainly."""
+
+
+def as_plain(series: Series, writing: Writing, column: str = "", unit: str = "") -> Series:
     """Return a column in which text that is a number, written in this way, is one; the rest stays as it is.
 
     Raises
     ------
     AnswersError
         When some of it is a number only if it is written plainly: "53.125" beside "1.053" for a thousand.
+    WritingError
+        When that may separate thousands, too, or where its numbers have another unit than `unit`.
     """
     if writing.plain or (read := _READ[library(series)](series, writing)) is None:
         return series
     if read.units is not None:
         check_units("", read.units)
+        foreign = next((each for each in read.units if each and unit and each != unit), None)
+        if foreign is not None:
+            raise WritingError(
+                f"Column {quoted(column)}: is in {quoted(foreign)}, the answers in {quoted(unit)}.",
+                remedy="Convert all numbers to one unit.",
+            )
     values = np.fromiter(to_list(series), dtype=object, count=len(series))
     good = ~np.isnan(read.numbers)
-    other = next((value for value in values[~good] if _is_plain(value)), None)
-    if other is not None:
-        raise AnswersError(
-            f"Column {quoted(column)}: {quoted(other)} is not written like the answers.",
-            remedy="Write all its numbers in one way.",
+    others = [value for value in values[~good] if _is_plain(value)]
+    if others:
+        grouped = all(_GROUPED.fullmatch(value) for value in others)
+        raise (WritingError if grouped else AnswersError)(
+            f"Column {quoted(column)}: {quoted(others[0])} is not written like the answers"
+            + (", and may be a whole number." if grouped else "."),
+            remedy="Write all numbers in one way.",
         )
     values[good] = read.numbers[good]
     return values
+
+
+#: What may be a number with a decimal point, or a whole one with a point for thousands.
+_GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*")
 
 
 def _is_plain(value: object) -> bool:

@@ -214,6 +214,8 @@ class Table:
         Rows that were set aside because they cannot be used.
     doubtful
         Marks that were taken for "no answer" and may have been meant otherwise, and how often they were there.
+    unit
+        The unit that was stripped from the answers; empty where they have none.
     dropped_questions
         Number of questions that have rows but no answer.
     dropped_workers
@@ -253,4 +255,5 @@ class Table:
     doubtful: tuple[tuple[str, int], ...] = ()
     dropped_questions: int = 0
     dropped_workers: tuple[object, ...] = ()
+    unit: str = ""
     others: Callable[[], Mapping[str, series.Series]] = dict

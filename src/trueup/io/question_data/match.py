@@ -62,6 +62,10 @@ class QuestionOrigin(Protocol):
     def names(self) -> IdNames:
         """What questions and workers are called."""
 
+    @property
+    def unit(self) -> str:
+        """The unit that was stripped from the answers; empty where they have none."""
+
 
 class Questions(Protocol):
     """The questions that have answers. `Answers` are that, and more."""
@@ -87,6 +91,7 @@ class QuestionsById:
     question_source: Ints | None = None
     kind: str = "file"
     names: IdNames = PLAIN_NAMES
+    unit: str = ""
 
     @property
     def origin(self) -> QuestionOrigin:

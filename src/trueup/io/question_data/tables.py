@@ -25,7 +25,7 @@ from trueup.errors import (
 from trueup.io.columns import OTHER_NAMES, recognised
 from trueup.io.formats import find_format
 from trueup.io.number_text import Writing
-from trueup.io.numbers import as_plain
+from trueup.io.numbers import WritingError, as_plain
 from trueup.io.question_data.match import QuestionRows, match
 from trueup.io.read_options import WRITING_OPTIONS
 from trueup.io.readers.files import open_source
@@ -106,10 +106,7 @@ class TableReader(NamedTuple):
             found = _from_frame(self.data, choose, self.options.get("where"))
             if self.kind != "groups":
                 writing = _writing(self.options)
-                values = {
-                    name: as_plain(each, writing, name) for name, each in found.values.items()
-                }
-                found = found._replace(values=values)
+                found = found._replace(values=self._plain(found.values, writing))
             return self._matched(found)
         raise AnswersError(
             f"found {quoted(names[0])}, but these answers have no columns to look in. Give {FORMS[self.kind]}."
@@ -134,6 +131,8 @@ class TableReader(NamedTuple):
         for way in ways:
             try:
                 opened.append((way, self._from_file(path, self._choose, way)))
+            except WritingError:
+                raise
             except AnswersError as error:
                 errors.append(_explained(error, way, ways))
         if opened:
@@ -225,8 +224,13 @@ class TableReader(NamedTuple):
         columns = source.fetch([*chosen.question, *chosen.values], chosen.question)
         question = _keys(columns, chosen)
         if self.kind != "groups":
-            columns = {name: as_plain(each, writing, name) for name, each in columns.items()}
+            columns = self._plain(columns, writing)
         return TableColumns(question, columns, source.untyped)
+
+    def _plain(self, columns: dict[str, Series], writing: Writing) -> dict[str, Series]:
+        """Read numbers that are written like the answers; truths are in their unit, too."""
+        unit = self.questions.origin.unit if self.kind == "gold" else ""
+        return {name: as_plain(each, writing, name, unit) for name, each in columns.items()}
 
     def _matched(self, columns: TableColumns) -> QuestionRows:
         return match(columns.question, columns.values, self.questions, text=columns.text)

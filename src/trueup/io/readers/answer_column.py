@@ -114,6 +114,11 @@ class AnswerReader:
         self.doubtful: Counter[str] = Counter()
         self._units: Counter[str] = Counter()
 
+    @property
+    def unit(self) -> str:
+        """The unit of the answers; empty where they have none."""
+        return next((unit for unit, _ in self._units.most_common() if unit), "")
+
     def read(self, series: Series, column: str, *, argument: str = "") -> NDArray[np.float64]:
         """Read a column, NaN where there is no answer or one that was set aside."""
         rules = self.rules

@@ -120,6 +120,7 @@ def _assemble(
         gold_column=find_gold_column(name for name in source.names if name not in roles.names),
         rejects=_rejects(columns, roles, source, reader),
         doubtful=tuple(reader.doubtful.most_common()),
+        unit=reader.unit,
         dropped_questions=_dropped(columns, roles, keep, len(question_ids)),
         dropped_workers=_without_answer(columns[roles.worker], roles.worker, keep),
         others=_others(source, roles, keep),

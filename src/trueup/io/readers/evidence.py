@@ -43,7 +43,7 @@ GIVEN_NAMES = frozenset(
 # Times that one column of a scale may spread wider than another.
 ONE_SCALE = 10.0
 # A number, perhaps with a currency or a unit.
-NUMBER_WITH_UNIT = re.compile(r"\s*\D?[+-]?\d[\d.,' ]*\s*[^\d\W]*%?\s*")
+NUMBER_WITH_UNIT = re.compile(r"\s*\W?[+-]?\d[\d.,' ]*\s*[^\d\W]*%?\s*")
 
 
 def speaks_for_long(name: object) -> bool:
@@ -87,8 +87,8 @@ def on_one_scale(columns: Sequence[NDArray[np.float64]]) -> bool:
     return bool(reach.all()) and bool(width.max() <= ONE_SCALE * np.median(width))
 
 
-def named_alike(names: Sequence[object]) -> bool:
-    """Tell whether names are those of several workers: numbered ones, e-mail addresses, or given names."""
+def named_alike(names: Sequence[object], *, strictly: bool = False) -> bool:
+    """Tell whether names are those of several workers: numbered, e-mail addresses, or given names, at least half."""
     texts = [str(name).strip().casefold() for name in names]
     if all(re.fullmatch(r"\d+", text) for text in texts):
         return True
@@ -97,7 +97,7 @@ def named_alike(names: Sequence[object]) -> bool:
     if all(re.fullmatch(r"[^@\s]+@[^@\s]+\.\w+", text) for text in texts):
         return True
     given = [text for text in texts if re.split(r"[\s_.\-]", text)[0] in GIVEN_NAMES]
-    return len(given) >= 2 and 2 * len(given) >= len(texts)
+    return len(given) >= 2 and (1 if strictly else 2) * len(given) >= len(texts)
 
 
 def is_no_header(cells: Sequence[object], ids: tuple[str, ...]) -> bool:
@@ -108,8 +108,9 @@ def is_no_header(cells: Sequence[object], ids: tuple[str, ...]) -> bool:
 
 
 def named_like_questions(names: Sequence[object]) -> bool:
-    """Tell whether names are those of several questions, such as "q1", "q2"."""
-    return plain_name(_stem(names)) in ("q", *KNOWN_NAMES["question"])
+    """Tell whether names are those of several questions, such as "q1", "q2", or are questions."""
+    asked = [name for name in names if isinstance(name, str) and name.strip().endswith("?")]
+    return len(asked) > 1 or plain_name(_stem(names)) in ("q", *KNOWN_NAMES["question"])
 
 
 def _stem(names: Sequence[object]) -> str:

@@ -60,7 +60,12 @@ def _words(name: object) -> set[str]:
 
 
 def beside_workers(
-    workers: Sequence[str], question: Sequence[str], numbers: Sequence[str]
+    workers: Sequence[str],
+    question: Sequence[str],
+    numbers: Sequence[str],
+    damaged: Sequence[str] = (),
+    *,
+    sure: bool,
 ) -> AnswersError:
     """Build the error about a table whose columns look like workers, but for some.
 
@@ -70,24 +75,33 @@ def beside_workers(
         Columns of numbers that look like workers, and those that do not.
     question
         Columns that name the questions.
+    damaged
+        Those of the workers in which some values are no numbers.
+    sure
+        Whether all of the first look alike.
     """
     beside = listing([*question, *numbers], MOST_NAMES)
     says = f"the columns {listing(workers, MOST_NAMES)} look like one per worker, beside {beside}."
     sums = list(filter(sums_up, numbers))
     if sums:
         names = listing(sums, MOST_NAMES)
+        one = "it is a worker" if len(sums) == 1 else "they are workers"
         return AnswersError(
-            says, remedy=f"Leave out {names}, or pass " + option("wide", True) + " to count all."
+            says, remedy=f"Leave out {names}, or pass " + option("wide", True) + f" if {one}."
         )
     keys = question[0] if len(question) == 1 else list(question)
     fix: dict[str, object] = {"question": keys, "wide": True}
+    if damaged:
+        says += f" Column {quoted(damaged[0])} holds values that are not numbers."
+        fix["skip_bad"] = True
     gold = [name for name in numbers if plain_name(name) in TRUTHS]
     others = [name for name in numbers if name not in gold[:1]]
     if gold:
         fix["gold"] = gold[0]
     if others:
         fix["covariates"] = others[0] if len(others) == 1 else others
-    return AnswersError(says, remedy="Pass " + options(fix) + " if that is right.").mended_by(fix)
+    error = AnswersError(says, remedy="Pass " + options(fix) + " if that is right.")
+    return error.mended_by(fix) if sure else error
 
 
 def tell_apart(cells: Sequence[str]) -> None:
@@ -106,19 +120,23 @@ def check_sums(names: Sequence[str], matrix: NDArray[np.float64]) -> None:
 
     Only where there are three others and five rows in which not all answers are equal.
     """
+    sums = np.array([sums_up(name) for name in names])
     given = ~np.isnan(matrix)
-    total, count = np.where(given, matrix, 0.0).sum(axis=1), given.sum(axis=1)
-    largest = np.where(given, matrix, -np.inf).max(axis=1, initial=-np.inf)
-    differs = largest > np.where(given, matrix, np.inf).min(axis=1, initial=np.inf)
-    for name, own in zip(names, matrix.T, strict=True):
-        here = differs & (count > FEWEST_OTHERS) & ~np.isnan(own)
+    others = given & ~sums
+    total, count = np.where(others, matrix, 0.0).sum(axis=1), others.sum(axis=1)
+    largest = np.where(others, matrix, -np.inf).max(axis=1, initial=-np.inf)
+    differs = largest > np.where(others, matrix, np.inf).min(axis=1, initial=np.inf)
+    for name, is_sum, own, known in zip(names, sums, matrix.T, given.T, strict=True):
+        beside = count - (0 if is_sum else known)
+        here = differs & (beside >= FEWEST_OTHERS) & known
         if np.count_nonzero(here) < FEWEST_CASES:
             continue
-        what = _summed(own[here], total[here] - own[here], count[here] - 1)
+        rest = total[here] if is_sum else total[here] - own[here]
+        what = _summed(own[here], rest, beside[here])
         says = (
             f"Column {quoted(name)}: is the {what} of the other columns in every row. Leave it out"
         )
-        if what and sums_up(name):
+        if what and is_sum:
             raise AnswersError(says + ".")
         if what:
             warn(says + " if it is no worker.")

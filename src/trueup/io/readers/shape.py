@@ -395,19 +395,31 @@ class _View:
         """Check that no other columns stand beside those that look like one per worker."""
         named = [name for name in cells if not is_unnamed(name)]
         text = [name for name in named if not self.is_number(name)]
+        damaged = [name for name in text if not self._is_text(name)]
+        if any(map(self.may_be_number, damaged)):  # written in another way
+            return
+        text = [name for name in text if name not in damaged]
         odd = [
             name
             for name in named
             if name not in text and (speaks_for_long(name) or describes(name))
         ]
         workers = [name for name in named if name not in (*text, *odd)]
-        question = (*ids, *text)
-        if not question or (len(question) == 1 and not odd and len(named) == len(cells)):
+        unnamed = tuple(name for name in cells if is_unnamed(name))
+        question = (*ids, *text) or unnamed[:1]
+        plain = len(question) == 1 and (bool(ids) or question[0] == cells[0]) and not damaged
+        if not question or (plain and not odd and {*unnamed} <= {*question}):
             return
-        if any(self.may_be_number(name) for name in text) or named_like_questions(workers):
+        if named_like_questions(workers):
             return
         if len(workers) >= FEWEST and named_alike(workers) and self._names_rows(question):
-            raise beside_workers(workers, question, odd)
+            sure = named_alike(workers, strictly=True)
+            raise beside_workers(workers, question, odd, damaged, sure=sure)
+
+    def _is_text(self, name: str) -> bool:
+        """Tell whether a column holds words, of which no value is a number or an error of a spreadsheet."""
+        values = self._some(name)
+        return is_text_of_ids(values) and not any(str(value).startswith("#") for value in values)
 
     def _names_rows(self, ids: tuple[str, ...]) -> bool:
         """Tell whether no two rows have the same id; those without one are an error later."""

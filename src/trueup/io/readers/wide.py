@@ -217,6 +217,7 @@ def _table(
         unanswered=unanswered if panel is None else None,
         rejects=_rejects(columns, layout, source, reader),
         doubtful=tuple(reader.doubtful.most_common()),
+        unit=reader.unit,
         dropped_workers=() if idle is None else tuple(idle.tolist()),
     )
 
