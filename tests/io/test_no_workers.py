@@ -149,7 +149,7 @@ def test_a_title_may_come_last(written: Callable[..., Path]) -> None:
 def test_numbers_of_rows_may_be_all_that_names_them(written: Callable[..., Path]) -> None:
     rows = [(str(i), *row[1:], str(i)) for i, row in enumerate(films())]
     path = written(content(("", *NAMES, "truth"), rows))
-    with pytest.raises(AnswersError, match='beside "truth"') as caught:
+    with pytest.raises(AnswersError, match='beside "", "truth"') as caught:
         trueup.estimate(path)
     (fix,) = caught.value.fixes
     assert fix == {"question": "", "wide": True, "gold": "truth"}
