@@ -11,6 +11,7 @@ from scipy.special import stdtr, stdtrit
 
 import trueup
 from frames_by_library import FRAMES, rows
+from trueup.ranking.text import both_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,6 +120,14 @@ def test_p_values_are_adjusted_by_holm_over_all_pairs() -> None:
     assert np.array(found["adjusted_p"])[order] == pytest.approx(np.minimum(expected, 1))
     for p, verdict in zip(found["adjusted_p"], found["verdict"], strict=True):
         assert verdict == ("better" if p <= 0.05 else "not clear")
+
+
+def test_what_other_judges_might_say_does_not_depend_on_whom_the_intervals_are_about() -> None:
+    given = np.random.default_rng(3).random((3, 12, 4)) > 0.35
+    y = np.where(given, panel(12, gaps=(0.0, 0.2, 0.4), partial=0.6), np.nan)
+    said = [both_intervals(rank(y, judges=judges)) for judges in ("sample", "fixed")]
+    assert "might say otherwise" in said[0][0]
+    assert said[0] == said[1]
 
 
 def test_low_scores_may_be_good() -> None:

@@ -55,7 +55,7 @@ class Standings:
             judged = self._judged.get((first, second))
             if judged is None:
                 judged = self.scores.difference(first, second)
-            if judged.knows_judges and not self.fixed:
+            if judged.knows_judges:
                 between, noise = self._between_judges
                 if between > judged.judge_variance:
                     freedom = judged.judge_df * max(self.scores.n_systems - 1, 1)
