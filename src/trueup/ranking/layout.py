@@ -59,7 +59,7 @@ class Layout(NamedTuple):
         asked = question if item is None else item
         items = _several(asked, available)
         if item is None and items:
-            items = tuple(name for name in items if name != by)
+            items = tuple(name for name in items if not (isinstance(by, str) and name == by))
         for argument, names in (("by", (by,)), ("item", items), ("run", (run,))):
             for name in names:
                 if isinstance(name, str) and available and name not in available:
