@@ -589,6 +589,7 @@ def test_keywords_of_the_second_step_are_not_known() -> None:
         ({"by": {}, "item": {}, "question": 5, "run": "model"}, "Column 5: not found"),
         ({"by": {}, "item": {}, "question": []}, "question: found no column"),
         ({"by": np.arange(3.0), "item": None, "question": "sample_id"}, "duplicates: "),
+        ({"by": {}, "item": {}, "question": np.arange(3.0), "run": "model"}, "not found"),
         (
             {"by": np.arange(3.0), "item": None, "question": ["sample_id", "model"]},
             "found 2 columns",
