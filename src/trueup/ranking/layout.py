@@ -76,8 +76,8 @@ class Layout(NamedTuple):
         columns: list[Any] = [*items, by] if plain else list(own)
         if run is not None:
             columns = [*columns, run]
-        names = [name for name in columns if isinstance(name, str)]
-        twice = [name for name in names if names.count(name) > 1]
+        texts = [name for name in columns if isinstance(name, str)]
+        twice = [name for name in texts if texts.count(name) > 1]
         if twice:
             raise AnswersError(
                 f"column {quoted(twice[0])} is asked for as two of item, system and run.",
