@@ -10,7 +10,7 @@ SHELL = /bin/sh
 PYTHON ?=
 # Extras of trueup that the demo needs, comma-separated.
 DEMO_EXTRAS =
-# Test processes: a number, or auto for one more than there are cores (at most 8).
+# Test processes: a number, or auto for one per core (at most 8).
 JOBS ?= auto
 # More arguments for pytest, for instance PYTEST_ARGS="-k shrink -x".
 PYTEST_ARGS ?=

@@ -40,11 +40,6 @@ result_of_mypy() {
 
 check 'ruff check' "$python" -m ruff check --quiet .
 check 'ruff format' "$python" -m ruff format --check --quiet .
-# One process more than processors: those with Spark or a browser often wait.
-if [ -z "${PYTEST_XDIST_AUTO_NUM_WORKERS:-}" ]; then
-    PYTEST_XDIST_AUTO_NUM_WORKERS=$("$python" -c 'import os; print((os.cpu_count() or 1) + 1)')
-    export PYTEST_XDIST_AUTO_NUM_WORKERS
-fi
 # PYTEST_ARGS is split into words by the shell as a user would type them.
 eval "set -- ${PYTEST_ARGS:-}"
 check 'pytest' "$python" -m pytest -n "${JOBS:-auto}" --maxprocesses 8 ${1+"$@"}
