@@ -166,7 +166,14 @@ def updated(
 
         def estimated(answers: Answers, saved: SavedState) -> Estimate:
             choices = {} if anew else _kept_choices(saved, merged, data)
-            est = estimate_in_memory(answers, whole, data, bar, **choices)
+            try:
+                est = estimate_in_memory(answers, whole, data, bar, **choices)
+            except TrueupError as error:
+                if error.argument != "transform":
+                    raise
+                # The caller passes new answers, and no scale.
+                remedy = "Drop or mend these answers, or estimate again from all of them with another transform."
+                raise error.renamed("answers").advised(remedy) from error.__cause__
             if anew:
                 text = (
                     "new answers cannot be combined as logarithms, so everything was estimated anew"

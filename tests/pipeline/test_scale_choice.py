@@ -260,8 +260,11 @@ def test_answers_that_the_scale_cannot_take_start_anew() -> None:
     everything = pd.concat([pd.DataFrame(rows(x)), pd.DataFrame(new)])
     np.testing.assert_allclose(updated.estimate, trueup.estimate(everything).estimate, rtol=1e-9)
     asked = trueup.estimate(rows(x), transform="log")
-    with pytest.raises(trueup.TrueupError, match="log needs answers above 0"):
+    with pytest.raises(
+        trueup.TrueupError, match=r"^answers: log needs answers above 0.*again"
+    ) as caught:
         trueup.update(asked, new)
+    assert caught.value.argument == "answers"
 
 
 @pytest.mark.parametrize("transform", ["exp", 3, ""])
