@@ -21,6 +21,7 @@ from commands import (
     printed,
     refusal,
     rows,
+    run,
     truth_of,
     truths,
     write,
@@ -136,6 +137,17 @@ def test_files_beside_the_answers_are_read_like_them_or_plainly(option: str, pla
     wanted = printed("estimate", "answers.csv", option, "plain.csv")
     for name in ("like.csv", plain):
         assert printed("estimate", "german.csv", *GERMAN, option, name) == wanted
+
+
+@pytest.mark.parametrize("option", ["--gold", "--truth"])
+def test_ids_that_are_nearly_those_of_questions_are_told(option: str) -> None:
+    Path("nearly.csv").write_text("question,truth\nq1,1.5\nQ2,1\n", encoding="utf-8")
+    done = run("estimate", "answers.csv", option, "nearly.csv")
+    assert done.code == 0
+    assert (
+        f'trueup: {option}: 1 id is of no question, though one has nearly the same: "Q2"'
+        in done.err
+    )
 
 
 def test_how_a_file_beside_the_answers_was_read_is_said() -> None:

@@ -514,21 +514,21 @@ def test_numbers_of_one_column_are_read_in_one_way(
         trueup.estimate(own, sep=";", gold=mixed, **options)
 
 
-@pytest.mark.parametrize("names", ["file", "column"])
-def test_truths_have_the_unit_of_the_answers(tmp_path: Path, names: str) -> None:
+@pytest.mark.parametrize("where", ["file", "column"])
+def test_truths_have_the_unit_of_the_answers(tmp_path: Path, where: str) -> None:
     rows = [(f"q{i}", f"w{j}", f"{10 * i + j} kg", f"{10 * i} g") for i in range(4) for j in (1, 2)]
     own = tmp_path / "answers.csv"
     own.write_text("question,worker,answer,truth\n" + "".join(",".join(row) + "\n" for row in rows))
     truths = tmp_path / "truths.csv"
     truths.write_text("question,truth\nq1,1100 g\n")
-    gold = str(truths) if names == "file" else "truth"
+    gold = str(truths) if where == "file" else "truth"
     with pytest.raises(AnswersError, match='"truth": is in "g", the answers in "kg"'):
         trueup.estimate(own, strip_units=True, gold=gold)
     own.write_text(own.read_text().replace(" g\n", "\n"))
     truths.write_text("question,truth\nq1,11\n")
     est = trueup.estimate(own, strip_units=True, gold=gold)
     assert est.question_data.gold is not None
-    assert est.question_data.gold[1] == (11.0 if names == "file" else 10.0)
+    assert est.question_data.gold[1] == (11.0 if where == "file" else 10.0)
 
 
 def test_truths_that_may_separate_thousands_are_refused(tmp_path: Path) -> None:

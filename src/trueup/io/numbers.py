@@ -145,7 +145,7 @@ def as_plain(series: Series, writing: Writing, column: str = "", unit: str = "")
     if writing.plain or (read := _READ[library(series)](series, writing)) is None:
         return series
     if read.units is not None:
-        check_units("", read.units)
+        check_units(column, read.units)
         foreign = next((each for each in read.units if each and unit and each != unit), None)
         if foreign is not None:
             raise WritingError(
@@ -171,7 +171,7 @@ _GROUPED = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*")
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether a text is a finite number with a decimal point."""
+    """Tell whether a text is a finite number, written as programs write it."""
     try:
         return isinstance(value, str) and bool(np.isfinite(float(value)))
     except ValueError:

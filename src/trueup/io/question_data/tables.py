@@ -122,7 +122,7 @@ class TableReader(NamedTuple):
 
     def _tell(self, rows: QuestionRows) -> None:
         if rows.nearly:
-            warn(f"{self.argument}: {rows.nearly}")
+            warn(option(self.argument, None) + f": {rows.nearly}")
 
     def _from_any_file(self, path: Path, convert: Callable[[QuestionRows], Value]) -> Value:
         """Read a file as the answers are read or plainly, whichever knows more questions."""

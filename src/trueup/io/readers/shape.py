@@ -395,8 +395,10 @@ class _View:
         """Check that no other columns stand beside those that look like one per worker."""
         named = [name for name in cells if not is_unnamed(name)]
         text = [name for name in named if not self.is_number(name)]
+        # A worker with a bad cell is none of the columns of words; where all its numbers are written in another way,
+        # another message says so.
         damaged = [name for name in text if not self._is_text(name)]
-        if any(map(self.may_be_number, damaged)):  # written in another way
+        if any(map(self.may_be_number, damaged)):
             return
         text = [name for name in text if name not in damaged]
         odd = [

@@ -122,17 +122,16 @@ def read_wide(
         columns = source.fetch(layout.names, layout.id_names)
     with source.named():
         reader = AnswerReader(rules)
-        cells = _numbers(columns, layout, reader)
+        matrix = np.column_stack(_numbers(columns, layout, reader))
         if layout.rows == "question":
-            _check_workers(columns, cells, layout)
-        return _table(columns, cells, layout, source, reader)
+            _check_workers(columns, matrix, layout)
+        return _table(columns, matrix, layout, source, reader)
 
 
 def _check_workers(
-    columns: Mapping[str, Series], cells: Sequence[NDArray[np.float64]], layout: Wide
+    columns: Mapping[str, Series], matrix: NDArray[np.float64], layout: Wide
 ) -> None:
     """Check that columns are workers and rows questions, as far as names and values say."""
-    matrix = np.column_stack(cells)
     check_sums(layout.cells, matrix)
     if len(layout.ids) == 1 and len(matrix):
         series = columns[layout.ids[0]]
@@ -159,13 +158,12 @@ def _numbers(
 
 def _table(
     columns: Mapping[str, Series],
-    cells: Sequence[NDArray[np.float64]],
+    matrix: NDArray[np.float64],
     layout: Wide,
     source: Source,
     reader: AnswerReader,
 ) -> Table:
     """Turn rows and columns into answers; an empty cell is no answer."""
-    matrix = np.column_stack(cells)
     given = ~np.isnan(matrix)
     row, column = np.nonzero(given)
     if not len(row):
