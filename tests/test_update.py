@@ -346,6 +346,19 @@ def test_answers_repeated_among_the_new_ones() -> None:
         update(est, twice, duplicates=np.ones(2))  # type: ignore[arg-type]
 
 
+def test_new_answers_have_the_unit_of_the_old_ones(tmp_path: Path) -> None:
+    answers = ["1 kg", "2 kg", "3 kg", "4 kg"]
+    old = {"question": ["a", "a", "b", "b"], "worker": ["x", "y"] * 2, "answer": answers}
+    more = {"question": ["c", "c"], "worker": ["x", "y"], "answer": ["5000 g", "6000 g"]}
+    path = estimate(old, strip_units=True, method="mean").save(tmp_path / "s")
+    before = path.read_bytes()
+    with pytest.raises(TrueupError, match='the new answers are in "g", the old ones in "kg"'):
+        update(path, more, strip_units=True)
+    assert path.read_bytes() == before
+    found = update(path, {**more, "answer": ["5 kg", "6"]}, strip_units=True)
+    assert found.base.tolist() == [1.5, 3.5, 5.5]
+
+
 # -- what is known besides -------------------------------------------------------------------------
 
 

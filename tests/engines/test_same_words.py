@@ -73,6 +73,22 @@ def bytes_in(name: str) -> Callable[[Table], Table]:
     return change
 
 
+def with_units(**units: tuple[str, ...]) -> Callable[[Table], Table]:
+    """Write these units in turn behind the numbers of columns, question by question."""
+
+    def change(rows: Table) -> Table:
+        written = {
+            name: [
+                f"{value} {each[row // WORKERS % len(each)]}"
+                for row, value in enumerate(rows[name])
+            ]
+            for name, each in units.items()
+        }
+        return {**rows, **written}
+
+    return change
+
+
 INF, NAN = float("inf"), float("nan")
 #: What is changed in the answers, and what is asked for. All messages are alike but for the name of the file.
 FAULTS: dict[str, tuple[Callable[[Table], Table], dict[str, Any]]] = {
@@ -126,6 +142,14 @@ FAULTS: dict[str, tuple[Callable[[Table], Table], dict[str, Any]]] = {
     "target": (as_it_is, {"target": "oops"}),
     "answers twice": (having("question", "q1", "q0"), {}),
 }  # fmt: skip
+#: The same where units are stripped, which Spark does not do.
+UNITS: dict[str, tuple[Callable[[Table], Table], dict[str, Any]]] = {
+    "answers in two units": (with_units(answer=("kg", "g")), {}),
+    "truths in another unit": (with_units(answer=("kg",), truth=("g",)), {"gold": "truth"}),
+    "truths in two units": (with_units(truth=("g", "kg")), {"gold": "truth"}),
+    "some truths in per cent": (with_units(truth=("%", "")), {"gold": "truth"}),
+    "covariates in two units": (with_units(size=("m", "cm")), {"covariates": "size"}),
+}
 #: Rows that cannot be used: the column and this are said everywhere. On disk such rows stop a strict run.
 ROWS: dict[str, tuple[Callable[[Table], Table], dict[str, Any], str]] = {
     "text": (having("answer", "high", "1"), {}, "is not a number"),
@@ -183,6 +207,18 @@ def test_a_fault_is_said_in_the_same_words_in_memory_and_on_disk(
     frame = pq.read_table(path)
     in_memory = said(lambda: trueup.estimate(frame, **options))
     assert said(lambda: trueup.estimate(path, **options)) == in_memory
+    assert said(lambda: disk.estimate(path, tmp_path / "o.parquet", **options)) == in_memory
+
+
+@pytest.mark.parametrize("fault", UNITS)
+def test_units_are_told_of_in_the_same_words_in_memory_and_on_disk(
+    fault: str, tmp_path: Path
+) -> None:
+    change, options = UNITS[fault]
+    path = saved(change(table()), tmp_path)
+    options = {**options, "strip_units": True}
+    in_memory = said(lambda: trueup.estimate(path, **options))
+    assert "one unit" in in_memory or "in per cent" in in_memory
     assert said(lambda: disk.estimate(path, tmp_path / "o.parquet", **options)) == in_memory
 
 

@@ -371,6 +371,11 @@ class Answers:
         return self.origin.names
 
     @property
+    def unit(self) -> str:
+        """The unit that was stripped from the answers; empty where they have none."""
+        return self.origin.unit
+
+    @property
     def rejects(self) -> Rejects:
         """Rows that were set aside because they cannot be used."""
         return self.origin.rejects

@@ -51,6 +51,11 @@ def merge(
 
     With `anonymous`, messages name no worker.
     """
+    if old.unit and new.unit and old.unit != new.unit:
+        raise AnswersError(
+            f"the new answers are in {quoted(new.unit)}, the old ones in {quoted(old.unit)}.",
+            remedy="Convert the new ones.",
+        )
     question, question_ids = joined(old.question_ids, new.question_ids, "question")
     worker, worker_ids = joined(old.worker_ids, new.worker_ids, "worker")
     m, n = len(question_ids), len(worker_ids)
@@ -115,6 +120,7 @@ def merge(
             n_duplicates=old.origin.n_duplicates + new.origin.n_duplicates,
             unanswered=_unanswered(question_ids, old.origin.unanswered, new.origin.unanswered),
             rejects=old.origin.rejects + new.origin.rejects,
+            unit=old.unit or new.unit,
         ),
     )
     return Merged(

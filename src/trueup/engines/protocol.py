@@ -75,6 +75,8 @@ class Problem(Protocol):
         looks at those of some questions alone.
     names : IdNames
         What questions and workers are called: the columns that hold their ids.
+    unit : str
+        The unit that was stripped from the answers; empty where they have none.
     n_rows, n_missing, n_duplicates : int
         Rows read, rows without an answer, answers that repeat a worker on a question.
     """
@@ -107,6 +109,8 @@ class Problem(Protocol):
     def worker_variance(self) -> Floats | None: ...
     @property
     def names(self) -> IdNames: ...
+    @property
+    def unit(self) -> str: ...
     @property
     def n_rows(self) -> int: ...
     @property

@@ -145,13 +145,7 @@ def as_plain(series: Series, writing: Writing, column: str = "", unit: str = "")
     if writing.plain or (read := _READ[library(series)](series, writing)) is None:
         return series
     if read.units is not None:
-        check_units(column, read.units)
-        foreign = next((each for each in read.units if each and unit and each != unit), None)
-        if foreign is not None:
-            raise WritingError(
-                f"Column {quoted(column)}: is in {quoted(foreign)}, the answers in {quoted(unit)}.",
-                remedy="Convert all numbers to one unit.",
-            )
+        check_units(column, read.units, unit)
     values = np.fromiter(to_list(series), dtype=object, count=len(series))
     good = ~np.isnan(read.numbers)
     others = [value for value in values[~good] if _is_plain(value)]
@@ -178,8 +172,16 @@ def _is_plain(value: object) -> bool:
         return False
 
 
-def check_units(column: str, units: Counter[str]) -> None:
-    """Check that all numbers of a column, or of several that hold answers, have the same unit or none."""
+def check_units(column: str, units: Counter[str], unit: str = "") -> None:
+    """Check that all numbers of a column, or of several that hold answers, have the same unit or none.
+
+    Raises
+    ------
+    AnswersError
+        When they have several.
+    WritingError
+        When they have another one than `unit`, that of the answers.
+    """
     named = {unit: count for unit, count in units.most_common() if unit}
     if len(named) > 1:
         found = ", ".join(
@@ -195,6 +197,17 @@ def check_units(column: str, units: Counter[str]) -> None:
             f"Column {quoted(column)}: {named['%']:,} with a percent sign and {units['']:,} without are mixed.",
             remedy='"45 %" is read as 45: write all numbers in per cent, or none.',
         )
+    own = unit_of(units)
+    if own and unit and own != unit:
+        raise WritingError(
+            f"Column {quoted(column)}: is in {quoted(own)}, the answers in {quoted(unit)}.",
+            remedy="Convert all numbers to one unit.",
+        )
+
+
+def unit_of(units: Counter[str]) -> str:
+    """Return the unit of numbers of which each has this one or none; empty where none has one."""
+    return next((unit for unit, _ in units.most_common() if unit), "")
 
 
 def _all_finite(numbers: NDArray[np.float64]) -> bool:

@@ -91,6 +91,7 @@ def read_answers(about: dict[str, Any], arrays: Arrays, scale: Scale) -> Answers
             n_missing=missing,
             n_duplicates=duplicates,
             told=tuple(map(printable, texts(about.get("account") or []))),
+            unit=printable(about.get("unit") or ""),
             names=_names(about, questions),
             unanswered=_unanswered(arrays, questions, types.get("question")),
         ),

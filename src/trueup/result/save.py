@@ -57,6 +57,7 @@ def save(est: Estimate, path: str | os.PathLike[str], *, force: bool = False) ->
             "missing": answers.n_missing,
             "duplicates": answers.n_duplicates,
             "account": answers.origin.account,
+            "unit": answers.unit,
             "names": {"question": list(answers.names.question), "worker": answers.names.worker},
             "types": types,
             "sql_types": dict(answers.names.sql_types),

@@ -427,3 +427,17 @@ def test_files_beside_the_answers_are_written_as_they_are_or_plainly() -> None:
     for name in ("sizes-de.csv", "sizes.csv"):
         found = agree("answers-de.csv", covariates=name, **how)
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_truths_have_the_unit_of_the_answers(tmp_path: Path) -> None:
+    rows = [f"q{j},w{i},{10 * j + i} kg" for j in range(8) for i in range(3)]
+    (tmp_path / "a.csv").write_text("\n".join(["question,worker,answer", *rows, ""]))
+    grams = tmp_path / "truths.csv"
+    grams.write_text("question,truth\nq1,11000 g\n")
+    given: dict[str, Any] = {"strip_units": True, "work_dir": tmp_path / "work", "keep": True}
+    for _ in ("new", "used again"):
+        with pytest.raises(AnswersError, match='"truth": is in "g", the answers in "kg"'):
+            disk.estimate(tmp_path / "a.csv", tmp_path / "o.parquet", gold=grams, **given)
+    est = disk.estimate(tmp_path / "a.csv", tmp_path / "o.parquet", **given)
+    with pytest.raises(AnswersError, match='"truth": is in "g", the answers in "kg"'):
+        est.report(tmp_path / "r.html", truth=grams)

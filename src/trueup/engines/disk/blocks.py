@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from trueup.core.arrays import Floats, Ints
 
 #: Changes whenever what the files mean does.
-FORMAT = 2
+FORMAT = 3
 # What reading a damaged folder can raise.
 _DAMAGED = (OSError, ValueError, KeyError, TypeError)
 
@@ -66,6 +66,8 @@ class StoredAnswers(OnePanel):
         How many there are.
     n_rows, n_missing, n_duplicates : int
         Rows read, rows without an answer, answers that repeat a worker on a question.
+    unit : str
+        The unit that was stripped from the answers; empty where they have none.
     malformed : Malformed
         Rows that could not be used: how many, and the first of them.
     columns : dict
@@ -81,6 +83,7 @@ class StoredAnswers(OnePanel):
     n_rows: int
     n_missing: int
     n_duplicates: int
+    unit: str
     malformed: Malformed
     columns: dict[str, str]
     mean_precision: float | None
@@ -150,6 +153,7 @@ class StoredAnswers(OnePanel):
             n_rows=int(meta["n_rows"]),
             n_missing=int(meta["n_missing"]),
             n_duplicates=int(meta["n_duplicates"]),
+            unit=str(meta["unit"]),
             malformed=Malformed(**meta["malformed"]),
             columns=dict(meta["columns"]),
             mean_precision=meta["mean_precision"],

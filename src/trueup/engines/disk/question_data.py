@@ -30,7 +30,8 @@ FEW = 1000
 def read_question_data(request: QuestionDataRequest, stored: StoredAnswers) -> QuestionData:
     """Read all columns and tables of a request."""
     return request.read(
-        QuestionsById(stored.question_ids, names=stored.names), stored.question_data
+        QuestionsById(stored.question_ids, names=stored.names, unit=stored.unit),
+        stored.question_data,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,14 +25,14 @@ from trueup.errors import AnswersError, counted, option, quoted
 from trueup.io.columns import check_titles, choose
 from trueup.io.encode import encode
 from trueup.io.number_advice import advise
-from trueup.io.numbers import check_units, to_numbers
+from trueup.io.numbers import check_units, to_numbers, unit_of
 from trueup.io.read_options import ANSWER_OPTIONS
 from trueup.io.readers.answer_column import PLAIN_RULES, AnswerRules
 from trueup.io.readers.join import check_columns
-from trueup.io.readers.source import labelled
+from trueup.io.readers.source import about, labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trueup.core.arrays import Floats, Indices
     from trueup.engines.disk.buckets import Bucket
@@ -146,7 +146,7 @@ class Read:
     malformed
         Rows that cannot be used.
     units
-        How often each unit stood beside an answer.
+        How often each unit stood beside the numbers of a column: of answers, covariates and truths.
     """
 
     buckets: list[Bucket] = field(default_factory=list)
@@ -156,7 +156,7 @@ class Read:
     n_rows: int = 0
     n_missing: int = 0
     malformed: Malformed = field(default_factory=Malformed)
-    units: Counter[str] = field(default_factory=Counter)
+    units: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
 def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: IntakeOptions) -> Read:
@@ -168,7 +168,7 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
     read = Read()
     for file in files:
         _read_file(file, plan, borders, spool, read, options, expected)
-    check_units(plan.answer, read.units)
+    _check_units(plan, read.units)
     refuse(read.malformed, read.n_rows, strict=options.strict, rules=plan.rules)
     if not len(read.workers):
         dropped = read.n_missing + read.malformed.count
@@ -182,6 +182,17 @@ def read_all(files: Sequence[File], plan: RowPlan, folder: Folder, options: Inta
         )
     read.buckets = spool.close()
     return read
+
+
+def _check_units(plan: RowPlan, units: Mapping[str, Counter[str]]) -> None:
+    """Check that each column has one unit, and truths that of the answers."""
+    check_units(plan.answer, units[plan.answer])
+    for name in plan.covariates:
+        with about("covariates"):
+            check_units(name, units[name])
+    if plan.gold:
+        with about("gold"):
+            check_units(plan.gold, units[plan.gold], unit_of(units[plan.answer]))
 
 
 def check_merging(file: File, plan: RowPlan, limits: Limits) -> None:
@@ -252,7 +263,8 @@ def _take_in(rows: Rows, file: File, plan: RowPlan, spool: Spool, read: Read) ->
     pyarrow = need("pyarrow", "files")
     read.n_rows += rows.n_rows
     read.n_missing += rows.n_missing
-    read.units += rows.units
+    for name, units in rows.units.items():
+        read.units[name].update(units)
     if rows.n_malformed:
         enough = len(read.malformed.examples) >= EXAMPLES
         read.malformed.add(rows.n_malformed, [] if enough else examples_of(file, rows.cells))

@@ -113,8 +113,8 @@ class Rows:
         Known variance of each of `workers`, NaN where it is not.
     n_rows, n_missing, n_malformed : int
         Rows read, dropped because they have no answer, and dropped because they cannot be used.
-    units : Counter
-        How often each unit stood beside an answer.
+    units : dict of Counter
+        How often each unit stood beside the numbers of a column: of answers, covariates and truths.
     cells : list of Cell
         The first of the latter.
     """
@@ -127,7 +127,7 @@ class Rows:
     n_rows: int
     n_missing: int
     n_malformed: int
-    units: Counter[str] = field(default_factory=Counter)
+    units: dict[str, Counter[str]]
     cells: list[Cell] = field(default_factory=list)
 
 
@@ -136,7 +136,8 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
     pyarrow = need("pyarrow", "files")
     columns = dict(zip(plan.names, batch.columns, strict=True))
     n_rows = len(batch)
-    answer, malformed, cells, units = checked_numbers(
+    units: dict[str, Counter[str]] = {}
+    answer, malformed, cells, units[plan.answer] = checked_numbers(
         plan.answer, columns[plan.answer], plan.rules, None
     )
     missing = np.isnan(answer) & ~malformed
@@ -183,11 +184,13 @@ def prepare(plan: RowPlan, batch: Any, first: int, borders: Borders) -> Rows:
     if plan.group:
         out["group"], groups = _distinct(_labels(kept[plan.group]), None)
     for k, name in enumerate(plan.covariates):
-        out[f"covariate-{k}"] = _numbers(
+        out[f"covariate-{k}"], units[name] = _numbers(
             "covariates", name, kept[name], plan.rules.writing, question
         )
     if plan.gold:
-        out["gold"] = _numbers("gold", plan.gold, kept[plan.gold], plan.rules.writing, question)
+        out["gold"], units[plan.gold] = _numbers(
+            "gold", plan.gold, kept[plan.gold], plan.rules.writing, question
+        )
     names = plan.schema.names
     laid = pyarrow.record_batch([pyarrow.array(out[name]) for name in names], names=names)
     laid, counts = in_order(laid, borders)
@@ -236,9 +239,11 @@ def _known(column: str, variance: Floats, codes: Indices, n: int, rows: Ints) ->
     return known
 
 
-def _numbers(argument: str, name: str, series: Any, writing: Writing, question: Any) -> Floats:
-    """Return covariates or truths, NaN where there is none."""
-    numbers, bad, _ = read_numbers(series, name, writing)
+def _numbers(
+    argument: str, name: str, series: Any, writing: Writing, question: Any
+) -> tuple[Floats, Counter[str]]:
+    """Return covariates or truths, NaN where there is none, and how often each unit was there."""
+    numbers, bad, units = read_numbers(series, name, writing)
     wrong = ~(np.abs(numbers) <= LARGEST_ANSWER) & ~np.isnan(numbers)
     if bad is not None:
         wrong |= bad
@@ -246,7 +251,7 @@ def _numbers(argument: str, name: str, series: Any, writing: Writing, question: 
         row = int(np.argmax(wrong))
         with about(argument):
             raise unusable(question[row].as_py(), name, series[row].as_py(), argument)
-    return numbers
+    return numbers, units or Counter()
 
 
 # -- ids -------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from trueup.engines.disk.buckets import small_enough
 from trueup.engines.disk.folder import ANSWERS
 from trueup.engines.threads import in_turn
 from trueup.errors import AnswersError, quoted
+from trueup.io.numbers import unit_of
 from trueup.io.question_data.match import (
     missing_covariates,
     one_label,
@@ -124,6 +125,7 @@ def sort(
         "n_workers": len(order),
         "n_rows": read.n_rows,
         "n_missing": read.n_missing,
+        "unit": unit_of(read.units[plan.answer]),
         "n_duplicates": n_duplicates,
         "malformed": {"count": read.malformed.count, "examples": read.malformed.examples},
         "columns": {"question": plan.question, "worker": plan.worker, "answer": plan.answer},

@@ -72,6 +72,7 @@ class SparkProblem(OnePanel):
     n_missing: int
     n_duplicates: int
     names: IdNames
+    unit: str = ""  # Spark strips none
 
     @property
     def n_workers(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from trueup.core.parameters import yes_or_no
 from trueup.errors import MOST_ROWS, AnswersError, bad_rows, option, quoted
 from trueup.io.number_text import DOUBTFUL_TEXTS, PLAIN, Writing, kind_of
-from trueup.io.numbers import check_units, not_numbers, read_numbers
+from trueup.io.numbers import check_units, not_numbers, read_numbers, unit_of
 from trueup.io.series import Series, dtype_name, take, to_list
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class AnswerReader:
     @property
     def unit(self) -> str:
         """The unit of the answers; empty where they have none."""
-        return next((unit for unit, _ in self._units.most_common() if unit), "")
+        return unit_of(self._units)
 
     def read(self, series: Series, column: str, *, argument: str = "") -> NDArray[np.float64]:
         """Read a column, NaN where there is no answer or one that was set aside."""

@@ -44,7 +44,7 @@ def known_truths(est: Estimate, truth: Any) -> Floats | None:
     problem, source = est.problem, est.request.source
     questions: Any = problem
     if not isinstance(problem, Answers):
-        questions = QuestionsById(problem.question_ids, names=problem.names)
+        questions = QuestionsById(problem.question_ids, names=problem.names, unit=problem.unit)
     data = source if isinstance(source, str | PathLike) else None
     known = truth_request(truth, est.request).read(questions, data).gold
     if known is None or np.isnan(known).all():
