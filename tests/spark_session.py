@@ -29,6 +29,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
+    # By TCP, each job on small data waits 40 ms for an acknowledgement that the system holds back.
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.executorEnv.PYTHONPATH": SEARCHED,
     "spark.driver.extraJavaOptions": QUICK_START,
     "spark.executor.extraJavaOptions": QUICK_START,

@@ -6,6 +6,7 @@ import ast
 import copy
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,14 @@ from trueup.errors import BadRows, Mention, Message, MissingExtra, option
 from trueup.request import KEYWORDS
 
 SOURCE = Path(trueup.__file__).parent
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 TWICE = {"question": ["a", "a"], "worker": ["u", "u"], "answer": [1.0, 2.0]}
 GOOD = {"question": ["a", "b"], "worker": ["u", "u"], "answer": [1.0, 2.0]}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Return the source, parsed."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 
 
 def raised(data: Any, **keywords: Any) -> TrueupError:
@@ -176,7 +182,7 @@ def test_commands_name_their_own_options(tmp_path: Path) -> None:
 def test_mentions_name_keywords_or_options() -> None:
     names = {
         node.args[0].value
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -193,7 +199,7 @@ def test_messages_mention_keywords_by_option_alone() -> None:
         rf'(?<![\w.(])({"|".join([*KEYWORDS, *OPTIONS])})=("|\.\.\.|True\b|False\b)'
     )
     written = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         if path.parent.name in ("report", "sections"):  # pages are for users of Python
             continue
         texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
@@ -209,7 +215,7 @@ def test_messages_mention_keywords_by_option_alone() -> None:
 def test_mentions_are_not_lost_in_f_strings() -> None:
     lost = [
         f"{path.name}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node)

@@ -116,7 +116,7 @@ def run_command(line: str, out: Path) -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
 @hypothesis.settings(
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=25
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], max_examples=15
 )
 @hypothesis.given(given=REQUESTS)
 def test_calls_and_commands_give_the_same_numbers(

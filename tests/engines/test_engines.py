@@ -80,9 +80,9 @@ def stored(source: Path) -> Iterator[Any]:
 def engine_at(place: str, source: Path, stored: Any) -> Engine:
     """Put the answers somewhere."""
     if place.startswith("disk"):
-        return disk.DiskEngine(stored.cut(40) if "many" in place else stored)  # type: ignore[no-any-return]
+        return disk.DiskEngine(stored.cut(60) if "many" in place else stored)  # type: ignore[no-any-return]
     answers = Answers.from_file(source)
-    size = {"one block": None, "two blocks": answers.n_answers // 2 + 1, "many blocks": 25}[place]
+    size = {"one block": None, "two blocks": answers.n_answers // 2 + 1, "many blocks": 50}[place]
     return MemoryEngine(answers, block_answers=size)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,7 @@ def imports(path: Path, known: set[str]) -> set[str]:
     return found
 
 
+@cache
 def edges() -> list[tuple[str, str]]:
     """Return who imports whom."""
     paths = modules()
