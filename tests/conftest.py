@@ -51,7 +51,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 hypothesis.settings.register_profile(
-    "ci", deadline=None, derandomize=True, max_examples=30, database=None
+    "ci", deadline=None, derandomize=True, max_examples=20, database=None
 )
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=2000)
 hypothesis.settings.register_profile("long", deadline=None, print_blob=True)  # make fuzz

@@ -143,6 +143,12 @@ def test_calls_and_commands_give_the_same_numbers(
         same(run_command(command.text, tmp_path / "out.parquet"), numbers(est))
 
 
+@pytest.mark.parametrize("variance", ["oops", -1.0, np.nan, np.float64(1e200)])
+def test_a_variance_that_cannot_be_is_told_before_answers_are_read(variance: Any) -> None:
+    with pytest.raises(TrueupError, match=r"^variance: "):
+        trueup.estimate("nothing.csv", variance=variance)
+
+
 def test_options_of_files_are_carried(folder: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "question": "frage", "worker": "wer", "answer": "wert", "sep": ";", "decimal": ",", "encoding": "utf-8",

@@ -28,6 +28,7 @@ from trueup.io.read_options import ReadOptions
 from trueup.request_text import RunnableText, python_call, shell_command
 from trueup.shrinkage.ebe import Identity
 from trueup.shrinkage.registry import find as find_rule
+from trueup.variance import check as check_variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,6 +124,7 @@ class Plan:
         check_limits(self.max_iter, self.tol)
         check_seed(self.seed)
         check_threads(self.threads)
+        check_variance(self.variance)
         self.rule  # noqa: B018  an unknown rule is an error here, not later
         self.scale  # noqa: B018  so is an unknown scale
 

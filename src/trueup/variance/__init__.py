@@ -8,6 +8,8 @@ by name, `certainty` and `variances` apply one.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,7 @@ __all__ = [
     "blue",
     "bootstrap",
     "certainty",
+    "check",
     "find",
     "jackknife",
     "mean_sandwich",
@@ -80,6 +83,24 @@ def find(name: str) -> Callable[[Answers | None, Aggregate], Floats | Certainty]
             remedy=f"Known: {known}, a number or an array.",
         )
     return _RULES[name]
+
+
+def check(rule: Any) -> None:
+    """Check what can be checked of a rule before answers are read: its name, or that a number can be a variance."""
+    if isinstance(rule, str):
+        find(rule)
+    elif isinstance(rule, Real):
+        with suppress(OverflowError):  # told of where it is used
+            _check_sizes(np.asarray(float(rule)))
+
+
+def _check_sizes(values: Floats) -> None:
+    bad = ~((values == 0) | usable_variances(values))
+    if bad.any():
+        raise TrueupError(
+            f"found {values[bad].ravel()[0]:g}, must be 0 or from {SMALLEST:g} to {LARGEST:g}.",
+            argument="variance",
+        )
 
 
 def variances(rule: Any, answers: Answers | None, aggregate: Aggregate) -> Floats:
@@ -132,11 +153,6 @@ def certainty(
             argument="variance",
             remedy=f"Give a name, a number, or one number for each of the {count} questions.",
         ) from None
-    bad = ~((values == 0) | usable_variances(values))
-    if bad.any():
-        raise TrueupError(
-            f"found {values[bad].ravel()[0]:g}, must be 0 or from {SMALLEST:g} to {LARGEST:g}.",
-            argument="variance",
-        )
+    _check_sizes(values)
     engine.keep(vectors.VARIANCE, values if values.ndim else float(values))
     return Certainty.of_known(engine)
