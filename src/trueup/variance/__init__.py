@@ -38,7 +38,6 @@ __all__ = [
     "blue",
     "bootstrap",
     "certainty",
-    "check",
     "find",
     "jackknife",
     "mean_sandwich",

@@ -644,7 +644,8 @@ def test_names_people_use_are_recognised_and_kept() -> None:
         assert found["Clip"].tolist() == ["a", "b"]
         assert found["estimate"].tolist() == pytest.approx(memory.estimate.tolist(), abs=1e-9)
         assert est.workers.toPandas()["Rater"].tolist() == ["x", "y"]
-    with trueup.spark.estimate(frame, gold={"Clip": ["a"], "truth": [1.0]}) as est:
+    known = {"Clip": ["a"], "truth": [1.0]}
+    with trueup.spark.estimate(frame, "mean", "none", gold=known) as est:
         assert est.questions.count() == 2
     with pytest.raises(AnswersError, match='a dict of columns of which one is "Clip"'):
         trueup.spark.estimate(frame, gold=gold)
