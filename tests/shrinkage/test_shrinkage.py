@@ -212,6 +212,7 @@ def test_rules_by_name() -> None:
         ([1.0, 2.0], [1.0, -1.0], "v"),
         ([[1.0, 2.0]], [1.0, 1.0], "x"),
         ([1.0, 2.0], [np.inf, 1.0], "v"),
+        ([1.0, 2.0], [6e307, 1.0], "v"),
     ],
 )
 def test_bad_aggregates_are_refused(x: list[float], v: list[float], message: str) -> None:
@@ -219,6 +220,15 @@ def test_bad_aggregates_are_refused(x: list[float], v: list[float], message: str
         EBE().fit(np.array(x), np.array(v))
     with pytest.raises(TrueupError, match="panels"):
         EBE().fit(np.ones(4), np.ones(4), panels=np.array([0, 3]))
+
+
+@pytest.mark.parametrize("v", [1e300, 1e150, 5e-324, 0.0])
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_largest_and_the_smallest_variances_are_taken(rule: ShrinkRule, v: float) -> None:
+    for x in ([0.0], [0.0] * 3, [1.0, 2.0, 3.0, 4.0, 5.0], [1e150, -1e150, 0.0, 1.0, 2.0]):
+        found = rule.fit(np.array(x), np.array(v)).posterior(np.array(x), np.array(v))
+        assert np.isfinite(found.mean).all()
+        assert not np.isinf(found.variance).any()
 
 
 def test_sure_takes_aggregates_that_are_huge_beside_their_variances() -> None:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+#: The square of the largest answer; sums of larger variances may overflow.
+LARGEST_VARIANCE = 1e300
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -150,8 +153,8 @@ class Panels:
         v = np.broadcast_to(v, x.shape)
         if not np.isfinite(x).all():
             raise TrueupError("x: aggregates must be finite.")
-        if not (np.isfinite(v) & (v >= 0)).all():
-            raise TrueupError("v: variances must be finite and not negative.")
+        if not ((v >= 0) & (v <= LARGEST_VARIANCE)).all():
+            raise TrueupError(f"v: variances must be from 0 to {LARGEST_VARIANCE:g}.")
         panels = np.array([0, len(x)]) if panels is None else np.asarray(panels, dtype=np.int64)
         if panels[0] != 0 or panels[-1] != len(x) or (np.diff(panels) < 0).any():
             raise TrueupError(f"panels: must rise from 0 to the number of questions, {len(x)}.")

@@ -22,6 +22,7 @@ GRID = 33  # candidates of tau2 in each refinement of the search
 REFINEMENTS = 4
 BISECTIONS = 60
 NEARLY_ONE = 1.0 - 1e-9
+LEAST = 1e-290  # a smaller variance has no inverse that can be added up
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +125,12 @@ class Sure(ShrinkRule):
         typical = by_panel.mean(v)
         usable = (size > 3) & (ss > 0) & (typical > 0)
         unit = np.where(usable, typical, 1.0)
-        tau2 = unit * self._search(by_panel, x - by_panel.repeat(mean), v, unit)
+        with np.errstate(over="ignore"):  # a candidate far above the largest variances is none
+            tau2 = unit * self._search(by_panel, x - by_panel.repeat(mean), v, unit)
         tau2 = np.where(usable, tau2, 0.0)
-        total = np.maximum(v + by_panel.repeat(tau2), 1e-12 * by_panel.repeat(unit))
+        total = np.maximum(
+            v + by_panel.repeat(tau2), np.maximum(1e-12 * by_panel.repeat(unit), LEAST)
+        )
         return NormalPrior(mean, tau2, usable.astype(np.float64), size, by_panel.sum(1.0 / total))
 
     @staticmethod

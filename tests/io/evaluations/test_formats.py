@@ -162,6 +162,15 @@ def test_zstd_without_pyarrow_says_what_to_install(
         read_file(path)
 
 
+def test_a_folder_that_cannot_be_read_whole_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("question,worker,answer\nq,w,1\n")
+    (tmp_path / "link").symlink_to("x" * 300)
+    with pytest.raises(
+        AnswersError, match=r'^Folder ".*": cannot be read \("File name too long"\)'
+    ):
+        trueup.estimate(tmp_path)
+
+
 def test_a_folder_of_logs(tmp_path: Path) -> None:
     write_archive(tmp_path / "a.eval", inspect_log())
     write_json(tmp_path / "b.json", inspect_log(model="anthropic/opus"))

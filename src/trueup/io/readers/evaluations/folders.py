@@ -13,7 +13,7 @@ from trueup.io.readers.evaluations.formats import find_evaluation, recognise
 from trueup.io.readers.evaluations.hubverse import is_hub
 from trueup.io.readers.evaluations.judgments import ENDINGS, is_judgments
 from trueup.io.readers.evaluations.names import HUBVERSE
-from trueup.io.readers.source import LONGEST_PATH, label_of, labelled
+from trueup.io.readers.source import LONGEST_PATH, label_of, labelled, unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,11 @@ def open_folders(given: Paths, from_format: str | None, encoding: str | None) ->
         inside = _inside(path, from_format, encoding) if _is_folder(path) else []
         paths += inside or [path]
     folder = next(path for path in given.paths if _is_folder(path))
-    return Paths(paths, given.label or f"Folder {quoted(str(folder), LONGEST_PATH)}")
+    return Paths(paths, given.label or _label(folder))
+
+
+def _label(folder: Path) -> str:
+    return f"Folder {quoted(str(folder), LONGEST_PATH)}"
 
 
 def _is_folder(path: Path) -> bool:
@@ -45,12 +49,16 @@ def _is_folder(path: Path) -> bool:
 
 def _inside(folder: Path, from_format: str | None, encoding: str | None) -> list[Path]:
     """Return the files of the first format that is found, in sorted order."""
-    files = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
+    try:
+        files = sorted(
+            path
+            for path in folder.rglob("*")
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        )
+    except OSError as error:
+        with labelled(_label(folder)):
+            raise unreadable(error) from error
     if from_format != HUBVERSE:
         documents = [
             path for path in files if path.suffix.lower() == ARCHIVE or find_format(path) is JSON
