@@ -160,7 +160,9 @@ def test_a_file_without_permission_is_explained(
 
 
 def test_odd_paths_are_refused_in_a_line(tmp_path: Path) -> None:
-    for path in ("x" * 5000 + ".csv", "a\0b.csv", "", "a\nb.csv", "\udcff.csv", tmp_path / ".."):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for path in ("x" * 5000 + ".csv", "a\0b.csv", "", "a\nb.csv", "\udcff.csv", inner / ".."):
         assert message_of(path).startswith("File ")
     for nothing in ([], 3, None, [1, 2], ["a.csv", 3]):
         assert message_of(nothing).startswith("Path: found ")

@@ -164,11 +164,13 @@ def test_zstd_without_pyarrow_says_what_to_install(
 
 def test_a_folder_that_cannot_be_read_whole_is_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("question,worker,answer\nq,w,1\n")
-    (tmp_path / "link").symlink_to("x" * 300)
+    link = tmp_path / "link"
+    link.symlink_to("x" * 300)
     with pytest.raises(
         AnswersError, match=r'^Folder ".*": cannot be read \("File name too long"\)'
     ):
         trueup.estimate(tmp_path)
+    link.unlink()
 
 
 def test_a_folder_of_logs(tmp_path: Path) -> None:
