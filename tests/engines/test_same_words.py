@@ -142,13 +142,17 @@ FAULTS: dict[str, tuple[Callable[[Table], Table], dict[str, Any]]] = {
     "target": (as_it_is, {"target": "oops"}),
     "answers twice": (having("question", "q1", "q0"), {}),
 }  # fmt: skip
+STRIP = {"strip_units": True}
 #: The same where units are stripped, which Spark does not do.
 UNITS: dict[str, tuple[Callable[[Table], Table], dict[str, Any]]] = {
-    "answers in two units": (with_units(answer=("kg", "g")), {}),
-    "truths in another unit": (with_units(answer=("kg",), truth=("g",)), {"gold": "truth"}),
-    "truths in two units": (with_units(truth=("g", "kg")), {"gold": "truth"}),
-    "some truths in per cent": (with_units(truth=("%", "")), {"gold": "truth"}),
-    "covariates in two units": (with_units(size=("m", "cm")), {"covariates": "size"}),
+    "answers in two units": (with_units(answer=("kg", "g")), STRIP),
+    "truths in another unit": (
+        with_units(answer=("kg",), truth=("g",)),
+        {"gold": "truth", **STRIP},
+    ),
+    "truths in two units": (with_units(truth=("g", "kg")), {"gold": "truth", **STRIP}),
+    "some truths in per cent": (with_units(truth=("%", "")), {"gold": "truth", **STRIP}),
+    "covariates in two units": (with_units(size=("m", "cm")), {"covariates": "size", **STRIP}),
 }
 #: Rows that cannot be used: the column and this are said everywhere. On disk such rows stop a strict run.
 ROWS: dict[str, tuple[Callable[[Table], Table], dict[str, Any], str]] = {
@@ -198,27 +202,15 @@ def alike(message: str) -> str:
     return message.replace(', or duplicates="first" to keep the first', "")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", [*FAULTS, *UNITS])
 def test_a_fault_is_said_in_the_same_words_in_memory_and_on_disk(
     fault: str, tmp_path: Path
 ) -> None:
-    change, options = FAULTS[fault]
+    change, options = (FAULTS | UNITS)[fault]
     path = saved(change(table()), tmp_path)
     frame = pq.read_table(path)
     in_memory = said(lambda: trueup.estimate(frame, **options))
     assert said(lambda: trueup.estimate(path, **options)) == in_memory
-    assert said(lambda: disk.estimate(path, tmp_path / "o.parquet", **options)) == in_memory
-
-
-@pytest.mark.parametrize("fault", UNITS)
-def test_units_are_told_of_in_the_same_words_in_memory_and_on_disk(
-    fault: str, tmp_path: Path
-) -> None:
-    change, options = UNITS[fault]
-    path = saved(change(table()), tmp_path)
-    options = {**options, "strip_units": True}
-    in_memory = said(lambda: trueup.estimate(path, **options))
-    assert "one unit" in in_memory or "in per cent" in in_memory
     assert said(lambda: disk.estimate(path, tmp_path / "o.parquet", **options)) == in_memory
 
 

@@ -86,9 +86,7 @@ def test_the_mean_of_the_others_is_told(written: Callable[..., Path], digits: in
         read(other)
 
 
-def test_a_mean_in_four_rows_may_be_luck(
-    written: Callable[..., Path],
-) -> None:
+def test_a_mean_in_four_rows_may_be_luck(written: Callable[..., Path]) -> None:
     rows = [(*row, mean(row)) for row in films(4)]
     assert len(read(written(content(("film", *NAMES, "kim"), rows))).worker_ids) == 5
 

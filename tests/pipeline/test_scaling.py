@@ -118,7 +118,7 @@ def test_every_engine_names_the_same_answer_of_many(place: str, tmp_path: Path) 
     ("options", "truth", "rule"),
     [
         ({"transform": "log"}, -1.0, "log needs truths above 0 (log1p takes 0)"),
-        ({"bounds": (0.0, 100.0), "transform": "none"}, 101.0, "the bounds are 0 and 100"),
+        ({"bounds": (0.0, 100.0)}, 101.0, "the bounds are 0 and 100"),
     ],
 )
 def test_truths_without_a_place_on_the_scale_are_named(

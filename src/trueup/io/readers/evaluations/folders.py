@@ -57,8 +57,7 @@ def _inside(folder: Path, from_format: str | None, encoding: str | None) -> list
             and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         )
     except OSError as error:
-        with labelled(_label(folder)):
-            raise unreadable(error) from error
+        raise unreadable(error).labelled(_label(folder)) from error
     if from_format != HUBVERSE:
         documents = [
             path for path in files if path.suffix.lower() == ARCHIVE or find_format(path) is JSON
